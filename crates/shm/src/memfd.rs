@@ -1,0 +1,236 @@
+//! Memory that processes share by descriptor: nothing in `/dev/shm`, nothing left after a crash.
+
+use std::ffi::c_void;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// Why shared memory could not be made or mapped.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel has no memory left for it, or a limit of this process or its control group is reached.
+    #[error(
+        "no memory for a shared segment of {len_bytes} bytes: {errno}; free memory or raise the limit (ulimit -v, memory cgroup)"
+    )]
+    NoMemory {
+        /// Size asked for.
+        len_bytes: usize,
+        /// What the kernel said.
+        errno: Errno,
+    },
+    /// The table of open files is full.
+    #[error("no file descriptor left for a shared segment: {0}; raise the limit (ulimit -n)")]
+    NoDescriptors(Errno),
+    /// A descriptor that a peer sent is not what it has to be.
+    #[error("a peer sent a descriptor that is not a sealed shared segment: {0}")]
+    Unsafe(&'static str),
+    /// Anything else.
+    #[error("{what}: {errno}")]
+    System {
+        /// The call that failed.
+        what: &'static str,
+        /// What the kernel said.
+        errno: Errno,
+    },
+}
+
+fn classify(what: &'static str, len_bytes: usize, errno: Errno) -> Error {
+    match errno {
+        Errno::NOMEM | Errno::NOSPC | Errno::FBIG | Errno::DQUOT => {
+            Error::NoMemory { len_bytes, errno }
+        }
+        Errno::MFILE | Errno::NFILE => Error::NoDescriptors(errno),
+        _ => Error::System { what, errno },
+    }
+}
+
+/// Who may write a segment besides the process that made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writers {
+    /// Whoever is given the descriptor.
+    Anybody,
+    /// Nobody: later mappings are read-only, whatever the receiver of the descriptor tries.
+    OnlyMe,
+}
+
+/// A mapping of shared memory; unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapping {
+    start: NonNull<u8>,
+    len_bytes: usize,
+}
+
+// SAFETY: a mapping is an address range of the whole process; who may touch which byte is decided by
+// the structures built on it, not by the thread that made it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; `Mapping` itself only hands out the address.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// First byte of the mapping, aligned to a page.
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Length in bytes.
+    pub fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    fn map(fd: BorrowedFd<'_>, len_bytes: usize, prot: ProtFlags) -> Result<Self, Error> {
+        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
+        let start = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                len_bytes,
+                prot,
+                MapFlags::SHARED,
+                fd,
+                0,
+            )
+        }
+        .map_err(|errno| classify("mapping a shared segment", len_bytes, errno))?;
+        let start = NonNull::new(start.cast()).ok_or(Error::Unsafe("mapped at address zero"))?;
+        Ok(Self { start, len_bytes })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `map` and nothing built on it outlives its owner.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast::<c_void>(), self.len_bytes) };
+    }
+}
+
+/// Makes a segment with its memory reserved, so that a full machine is an error now and never a
+/// `SIGBUS` later, and sealed so that nobody can shrink it under a reader ([SHM-1.2]).
+pub fn create(name: &str, len_bytes: usize, writers: Writers) -> Result<(OwnedFd, Mapping), Error> {
+    refuse_more_than_there_is(len_bytes)?;
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = rustix::fs::memfd_create(name, flags)
+        .map_err(|errno| classify("memfd_create", len_bytes, errno))?;
+    rustix::fs::ftruncate(&fd, len_bytes as u64)
+        .map_err(|errno| classify("sizing a shared segment", len_bytes, errno))?;
+    rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len_bytes as u64)
+        .map_err(|errno| classify("reserving a shared segment", len_bytes, errno))?;
+    let mapping = Mapping::map(fd.as_fd(), len_bytes, ProtFlags::READ | ProtFlags::WRITE)?;
+    seal(fd.as_fd(), SealFlags::SHRINK | SealFlags::GROW)?;
+    if writers == Writers::OnlyMe {
+        seal_read_only(fd.as_fd())?;
+    }
+    Ok((fd, mapping))
+}
+
+/// Reserving more than the machine has would not fail: it would call the kernel's OOM killer, and that
+/// takes somebody else first. So large requests are held against what is free beforehand.
+fn refuse_more_than_there_is(len_bytes: usize) -> Result<(), Error> {
+    if len_bytes < LARGE_BYTES {
+        return Ok(());
+    }
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    match available_bytes(&meminfo) {
+        Some(available) if len_bytes > available => Err(Error::NoMemory {
+            len_bytes,
+            errno: Errno::NOMEM,
+        }),
+        _ => Ok(()),
+    }
+}
+
+const LARGE_BYTES: usize = 16 << 20;
+
+fn available_bytes(meminfo: &str) -> Option<usize> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// From now on nobody can map the segment writable; mappings that exist stay as they are.
+pub fn seal_read_only(fd: BorrowedFd<'_>) -> Result<(), Error> {
+    seal(fd, SealFlags::FUTURE_WRITE)
+}
+
+fn seal(fd: BorrowedFd<'_>, seals: SealFlags) -> Result<(), Error> {
+    rustix::fs::fcntl_add_seals(fd, seals).map_err(|errno| Error::System {
+        what: "sealing a shared segment",
+        errno,
+    })
+}
+
+/// Maps a segment that a peer sent, after making sure that touching it can never fault ([SHM-1.3]).
+pub fn adopt(fd: BorrowedFd<'_>, len_bytes: usize, writable: bool) -> Result<Mapping, Error> {
+    let seals = rustix::fs::fcntl_get_seals(fd).map_err(|_| Error::Unsafe("it has no seals"))?;
+    if !seals.contains(SealFlags::SHRINK) {
+        return Err(Error::Unsafe("it could be shrunk"));
+    }
+    let stat = rustix::fs::fstat(fd).map_err(|errno| Error::System {
+        what: "looking at a shared segment",
+        errno,
+    })?;
+    if len_bytes == 0 || u64::try_from(stat.st_size).is_ok_and(|size| size < len_bytes as u64) {
+        return Err(Error::Unsafe("it is shorter than announced"));
+    }
+    // The hole a peer punches, or never filled, would be allocated on touch; a segment whose pages
+    // are all there cannot fault for want of memory.
+    if (stat.st_blocks as u64).saturating_mul(512) < len_bytes as u64 {
+        return Err(Error::Unsafe("its memory is not reserved"));
+    }
+    let prot = if writable {
+        ProtFlags::READ | ProtFlags::WRITE
+    } else {
+        ProtFlags::READ
+    };
+    Mapping::map(fd, len_bytes, prot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_reserved_and_cannot_be_shrunk() {
+        let (fd, mapping) = create("bcl-test", 64 << 10, Writers::Anybody).unwrap();
+        assert!(rustix::fs::fstat(&fd).unwrap().st_blocks as usize * 512 >= 64 << 10);
+        assert_eq!(rustix::fs::ftruncate(&fd, 0), Err(Errno::PERM));
+        assert_eq!(mapping.len_bytes(), 64 << 10);
+    }
+
+    #[test]
+    fn only_the_maker_writes_a_read_only_segment() {
+        let (fd, _mapping) = create("bcl-test", 4096, Writers::OnlyMe).unwrap();
+        assert!(adopt(fd.as_fd(), 4096, true).is_err());
+        assert!(adopt(fd.as_fd(), 4096, false).is_ok());
+    }
+
+    #[test]
+    fn descriptors_that_could_fault_are_refused() {
+        let unsealed =
+            rustix::fs::memfd_create("x", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        rustix::fs::ftruncate(&unsealed, 4096).unwrap();
+        assert!(matches!(
+            adopt(unsealed.as_fd(), 4096, false),
+            Err(Error::Unsafe("it could be shrunk"))
+        ));
+        seal(unsealed.as_fd(), SealFlags::SHRINK).unwrap();
+        assert!(matches!(
+            adopt(unsealed.as_fd(), 4096, false),
+            Err(Error::Unsafe("its memory is not reserved"))
+        ));
+        let (short, _mapping) = create("x", 4096, Writers::Anybody).unwrap();
+        assert!(adopt(short.as_fd(), 8192, false).is_err());
+    }
+
+    #[test]
+    fn too_much_is_an_error_that_says_so() {
+        let error = create("x", 1 << 50, Writers::Anybody).unwrap_err();
+        assert!(
+            matches!(error, Error::NoMemory { .. } | Error::System { .. }),
+            "{error}"
+        );
+    }
+}
