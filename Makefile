@@ -1,0 +1,52 @@
+# The commands of this project; `make` alone lists them. Each installs what it needs and is not there.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+# Where `make install` puts things; DESTDIR stands before it when a package is built.
+PREFIX ?= /usr/local
+DESTDIR ?=
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+build: bootstrap-build ## the release build: target/release/bcl, libbcl.so, libbcl.a
+	cargo build --workspace --release --locked --quiet
+
+demo: build ## two processes exchange messages: latencies and bandwidths beside the machine's limits
+	@scripts/demo.sh $(TARGET)/release
+
+test: test-rust test-doc ## everything that must pass
+
+test-rust: bootstrap-test ## unit, integration and real-process tests, the conformance suite, house rules
+	cargo nextest run --workspace --locked --cargo-quiet --status-level fail --final-status-level fail
+
+test-doc: bootstrap-build ## the examples in the documentation
+	cargo test --workspace --doc --locked --quiet
+
+rules: bootstrap-test ## which test names which rule of spec/semantics.md; fails if one has none
+	@cargo test --locked --quiet --package bcl-testing --test tidy rules::each_rule_of_the_semantics_has_a_test -- --nocapture
+
+fmt: bootstrap-ci ## formats the code
+	cargo fmt --all
+
+lint: bootstrap-ci ## clippy with warnings as errors
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+doc: bootstrap-build ## the documentation of the Rust API: target/doc/bcl/index.html
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+ci: ## what a change has to pass
+	.ci/run
+
+clean: ## removes what was built
+	cargo clean --quiet
+
+bootstrap-%:
+	@scripts/bootstrap.sh $*
+
+.PHONY: help build demo test test-rust test-doc rules fmt lint doc ci clean
