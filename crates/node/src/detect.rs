@@ -1,0 +1,123 @@
+//! Which node this is, when nobody has said so.
+
+use std::{env, fs};
+
+use crate::address::{NodeId, ParseAddressError};
+use crate::interfaces;
+
+/// Where the kernel lists its IPv4 routes for this network namespace.
+const ROUTES: &str = "/proc/net/route";
+
+/// `BCL_NODE` is set, but to something that names no node.
+#[derive(Debug, thiserror::Error)]
+#[error("BCL_NODE: {0}")]
+pub struct DetectError(#[from] ParseAddressError);
+
+impl NodeId {
+    /// The number of this node, and a few words on where it comes from.
+    ///
+    /// `BCL_NODE` if it is set; else the IPv4 address of the interface that holds the default
+    /// route; else 127.0.0.1.
+    pub fn detect() -> Result<(NodeId, String), DetectError> {
+        if let Some(text) = env::var_os("BCL_NODE") {
+            let node = text.to_string_lossy().parse()?;
+            return Ok((node, "set by BCL_NODE".into()));
+        }
+        Ok(of_default_route().unwrap_or_else(|why_not| (NodeId::LOOPBACK, why_not)))
+    }
+}
+
+/// An error here only means that we fall back to loopback, so a text will do.
+fn of_default_route() -> Result<(NodeId, String), String> {
+    let routes = fs::read_to_string(ROUTES)
+        .map_err(|error| format!("loopback, because {ROUTES} cannot be read: {error}"))?;
+    let interface = default_interface(&routes)
+        .ok_or_else(|| "loopback, because there is no default route".to_string())?;
+    match interfaces::ipv4_of(interface) {
+        Ok(Some(ip)) => Ok((
+            NodeId(ip),
+            format!("address of {interface}, which holds the default route"),
+        )),
+        Ok(None) => Err(format!("loopback, because {interface} has no IPv4 address")),
+        Err(error) => Err(format!(
+            "loopback, because the interfaces cannot be listed: {error}"
+        )),
+    }
+}
+
+/// The interface of the default route with the lowest metric, from the text of [`ROUTES`].
+fn default_interface(routes: &str) -> Option<&str> {
+    let usable = routes.lines().skip(1).filter_map(default_route);
+    usable
+        .min_by_key(|(metric, _)| *metric)
+        .map(|(_, name)| name)
+}
+
+/// Metric and interface of a line, if it is a default route that is up.
+fn default_route(line: &str) -> Option<(u32, &str)> {
+    let columns: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [
+        interface,
+        destination,
+        _gateway,
+        flags,
+        _refs,
+        _use,
+        metric,
+        mask,
+        ..,
+    ] = columns[..]
+    else {
+        return None;
+    };
+    let is_up = u32::from_str_radix(flags, 16).ok()? & u32::from(libc::RTF_UP) != 0;
+    let is_default = destination == "00000000" && mask == "00000000";
+    (is_up && is_default).then_some((metric.parse().ok()?, interface))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HEAD: &str = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n";
+
+    fn chosen(lines: &str) -> Option<String> {
+        default_interface(&format!("{HEAD}{lines}")).map(str::to_owned)
+    }
+
+    #[test]
+    fn lowest_metric_wins() {
+        let lines = "wlan0 00000000 0101A8C0 0003 0 0 600 00000000 0 0 0\n\
+                     eth0 00000000 0101A8C0 0003 0 0 100 00000000 0 0 0\n\
+                     eth1 0001A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n";
+        assert_eq!(chosen(lines).as_deref(), Some("eth0"));
+    }
+
+    #[test]
+    fn a_route_that_is_down_does_not_count() {
+        assert_eq!(
+            chosen("eth0 00000000 0101A8C0 0002 0 0 0 00000000 0 0 0\n"),
+            None
+        );
+    }
+
+    #[test]
+    fn no_routes_no_interface() {
+        assert_eq!(chosen(""), None);
+        assert_eq!(default_interface(""), None);
+    }
+
+    #[test]
+    fn detection_says_why() {
+        let (_, why) = NodeId::detect().unwrap();
+        assert!(!why.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "[ \\t\\n0-9a-fA-Fx]*") {
+            default_interface(&text);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! One process at a time changes the folder.
+
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{Folder, FolderError};
+
+/// The lock is held for microseconds; who has it for so long is stopped or hostile.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// First and longest pause between two attempts.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(5));
+
+/// The lock on a folder, given back on drop or by the death of the process.
+pub(super) struct Lock {
+    _dir: OwnedFd,
+}
+
+impl Folder {
+    /// Waits for the lock, but not for ever.
+    pub(super) fn lock(&self) -> Result<Lock, FolderError> {
+        let failed = |errno: Errno| FolderError::system("lock", &self.path, errno.into());
+        // flock belongs to an open file, not to a thread: two threads that share `self.dir`
+        // would both be let in, so each lock opens the directory anew.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::openat(&self.dir, ".", flags, Mode::empty()).map_err(failed)?;
+        let deadline = Instant::now() + PATIENCE;
+        let (mut pause, longest_pause) = PAUSES;
+        loop {
+            match rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Lock { _dir: dir }),
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) if Instant::now() < deadline => {
+                    thread::sleep(pause);
+                    pause = longest_pause.min(pause * 2);
+                }
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(FolderError::Locked {
+                        folder: self.path.clone(),
+                        waited: PATIENCE,
+                    });
+                }
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The IPv4 addresses of this machine's interfaces.
+
+use std::ffi::CStr;
+use std::io;
+use std::net::Ipv4Addr;
+use std::ptr;
+
+/// The first IPv4 address of interface `name`, or `None` if it has none.
+pub(crate) fn ipv4_of(name: &str) -> io::Result<Option<Ipv4Addr>> {
+    let list = List::read()?;
+    Ok(list
+        .iter()
+        .find(|(owner, _)| owner == name)
+        .map(|(_, ip)| ip))
+}
+
+/// The result of getifaddrs(3), freed on drop.
+struct List(*mut libc::ifaddrs);
+
+impl List {
+    fn read() -> io::Result<List> {
+        let mut head = ptr::null_mut();
+        // SAFETY: `head` is a valid place for the pointer.
+        match unsafe { libc::getifaddrs(&raw mut head) } {
+            0 => Ok(List(head)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (String, Ipv4Addr)> + '_ {
+        // SAFETY: the list lives as long as `self`, and each `ifa_next` is null or a node of it.
+        let nodes = std::iter::successors(unsafe { self.0.as_ref() }, |node| unsafe {
+            node.ifa_next.as_ref()
+        });
+        nodes.filter_map(|node| {
+            // SAFETY: `ifa_name` is a C string that belongs to the list.
+            let name = unsafe { CStr::from_ptr(node.ifa_name) };
+            Some((name.to_string_lossy().into_owned(), ipv4_in(node)?))
+        })
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from getifaddrs and is freed once.
+        unsafe { libc::freeifaddrs(self.0) }
+    }
+}
+
+fn ipv4_in(node: &libc::ifaddrs) -> Option<Ipv4Addr> {
+    // SAFETY: `ifa_addr` is null or points to a sockaddr that belongs to the list.
+    let family = unsafe { node.ifa_addr.as_ref()? }.sa_family;
+    if i32::from(family) != libc::AF_INET {
+        return None;
+    }
+    // SAFETY: an AF_INET address is a `sockaddr_in`.
+    let address = unsafe { node.ifa_addr.cast::<libc::sockaddr_in>().read_unaligned() };
+    Some(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_found() {
+        assert_eq!(ipv4_of("lo").unwrap(), Some(Ipv4Addr::LOCALHOST));
+    }
+
+    #[test]
+    fn unknown_interface_has_no_address() {
+        assert_eq!(ipv4_of("no-such-interface").unwrap(), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! The key that separates jobs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::{env, fmt};
+
+use hmac::{Hmac, KeyInit, Mac};
+use rustix::rand::{GetRandomFlags, getrandom};
+use sha2::Sha256;
+
+const KEY_VARIABLE: &str = "BCL_JOB_KEY";
+const FILE_VARIABLE: &str = "BCL_JOB_KEY_FILE";
+
+/// Fewer digits would be easy to guess, more are surely not a key.
+const HEX_DIGITS: std::ops::RangeInclusive<usize> = 32..=128;
+
+/// Much longer than any key, so that a wrong file name costs nothing.
+const MAX_FILE_BYTES: u64 = 1024;
+
+/// The key of a job. Ports whose keys differ cannot reach each other.
+///
+/// It is never sent: both ends of a connection prove that they know it (see
+/// [`handshake`](crate::handshake)).
+#[derive(Clone)]
+pub struct JobKey([u8; 32]);
+
+/// Why there is no key. Never contains any part of one.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// Not hexadecimal, or of the wrong length.
+    #[error(
+        "{origin} is not a job key: write 32 to 128 hexadecimal digits, an even number of them, for example from `openssl rand -hex 32`"
+    )]
+    NotHex {
+        /// The variable or file that was read.
+        origin: String,
+    },
+    /// Others than the owner can read the file.
+    #[error("job key file {} can be read by others (mode {mode:04o}): run `chmod 600 {}`", path.display(), path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The file belongs to somebody else, who knows the key or could change it.
+    #[error("job key file {} belongs to user {owner}, not to you: make a copy of your own", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// A directory, device or pipe.
+    #[error("job key file {} is not a regular file", path.display())]
+    NotAFile {
+        /// What was named.
+        path: PathBuf,
+    },
+    /// The file could not be read.
+    #[error("cannot read job key file {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The kernel gave no random numbers.
+    #[error("cannot make a random job key: {0}")]
+    NoRandomness(io::Error),
+}
+
+impl JobKey {
+    /// The key of this process' job: `BCL_JOB_KEY` (hexadecimal), else the contents of the file
+    /// that `BCL_JOB_KEY_FILE` names, else [`JobKey::of_user`].
+    pub fn from_env() -> Result<JobKey, KeyError> {
+        if let Some(hex) = env::var_os(KEY_VARIABLE) {
+            return parse(&hex.to_string_lossy(), || KEY_VARIABLE.into());
+        }
+        match env::var_os(FILE_VARIABLE) {
+            Some(path) => Self::from_file(Path::new(&path)),
+            None => Ok(Self::of_user(rustix::process::geteuid().as_raw())),
+        }
+    }
+
+    /// The key that all jobs of a user share when none is given.
+    ///
+    /// **Not a secret**: anybody can compute it. It only keeps the processes of different users
+    /// from meeting by accident; what keeps them out on purpose is the check of their uid.
+    pub fn of_user(uid: u32) -> JobKey {
+        JobKey(digest("default", &uid.to_le_bytes()))
+    }
+
+    /// A key from 32 to 128 hexadecimal digits. 64 digits are taken as they are, all other
+    /// lengths are hashed to that size.
+    pub fn from_hex(hex: &str) -> Result<JobKey, KeyError> {
+        parse(hex, || "the given text".into())
+    }
+
+    /// A key from a file that contains hexadecimal digits and that only its owner, this user or
+    /// root, can read.
+    pub fn from_file(path: &Path) -> Result<JobKey, KeyError> {
+        let text = read_private(path)?;
+        parse(text.trim_ascii(), || {
+            format!("the content of {}", path.display())
+        })
+    }
+
+    /// A new key from the kernel's random numbers.
+    pub fn random() -> Result<JobKey, KeyError> {
+        let mut bytes = [0; 32];
+        // Up to 256 bytes come whole or not at all.
+        getrandom(&mut bytes, GetRandomFlags::empty())
+            .map_err(|errno| KeyError::NoRandomness(errno.into()))?;
+        Ok(JobKey(bytes))
+    }
+
+    /// The key as 64 hexadecimal digits, for a launcher that passes it on.
+    pub fn to_hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// A message authentication code over what is fed to it next.
+    pub(crate) fn mac(&self) -> Hmac<Sha256> {
+        keyed(&self.0)
+    }
+}
+
+impl fmt::Debug for JobKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JobKey(..)")
+    }
+}
+
+fn parse(hex: &str, origin: impl Fn() -> String) -> Result<JobKey, KeyError> {
+    let bytes = decode_hex(hex).ok_or_else(|| KeyError::NotHex { origin: origin() })?;
+    Ok(match <[u8; 32]>::try_from(bytes.as_slice()) {
+        Ok(key) => JobKey(key),
+        Err(_) => JobKey(digest("given", &bytes)),
+    })
+}
+
+fn decode_hex(hex: &str) -> Option<Vec<u8>> {
+    if !HEX_DIGITS.contains(&hex.len()) || hex.len() % 2 != 0 {
+        return None;
+    }
+    let digits: Option<Vec<u8>> = hex.chars().map(|c| Some(c.to_digit(16)? as u8)).collect();
+    Some(
+        digits?
+            .chunks_exact(2)
+            .map(|pair| pair[0] << 4 | pair[1])
+            .collect(),
+    )
+}
+
+/// The checks are made on the open file, so that nobody can exchange it in between.
+fn read_private(path: &Path) -> Result<String, KeyError> {
+    let unreadable = |source| KeyError::Unreadable {
+        path: path.into(),
+        source,
+    };
+    let file = open_without_waiting(path).map_err(unreadable)?;
+    let meta = file.metadata().map_err(unreadable)?;
+    if !meta.is_file() {
+        return Err(KeyError::NotAFile { path: path.into() });
+    }
+    let owner = meta.uid();
+    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+        return Err(KeyError::Foreign {
+            path: path.into(),
+            owner,
+        });
+    }
+    let mode = meta.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(KeyError::Exposed {
+            path: path.into(),
+            mode,
+        });
+    }
+    let mut text = String::new();
+    file.take(MAX_FILE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    Ok(text)
+}
+
+/// Opening a named pipe would otherwise hang until somebody writes to it.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)
+}
+
+fn digest(purpose: &str, bytes: &[u8]) -> [u8; 32] {
+    let mut mac = keyed(b"bcl job key, version 1");
+    mac.update(purpose.as_bytes());
+    mac.update(&[0]);
+    mac.update(bytes);
+    mac.finalize().into_bytes().into()
+}
+
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("HMAC takes keys of any length")
+}

@@ -1,0 +1,28 @@
+//! How the processes of one node find, authenticate and watch each other.
+//!
+//! - [`Address`] and [`NodeId`]: what a port is called.
+//! - [`Folder`]: the rendezvous folder. A port is a Unix socket in it, so whoever can connect to
+//!   the name has found the port; there is no daemon and no registry.
+//! - [`fdpass`]: datagrams with file descriptors beside them.
+//! - [`JobKey`] and [`handshake`]: both ends prove that they belong to the same job, without
+//!   telling the key. [`uid_allowed`] separates users.
+//! - [`watch`]: when a peer process has ended, and how.
+//!
+//! Everything that arrives from another process is checked here before anybody uses it.
+
+mod address;
+mod credentials;
+mod detect;
+pub mod fdpass;
+mod folder;
+pub mod handshake;
+mod interfaces;
+mod key;
+mod sockopt;
+pub mod watch;
+
+pub use address::{Address, NodeId, ParseAddressError};
+pub use credentials::{PeerCredentials, peer_credentials, uid_allowed};
+pub use detect::DetectError;
+pub use folder::{Bound, ConnectError, Folder, FolderError};
+pub use key::{JobKey, KeyError};

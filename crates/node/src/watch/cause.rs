@@ -1,0 +1,139 @@
+//! How a process has ended, from the kernel's records.
+
+use std::fs;
+use std::os::fd::BorrowedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+use rustix::ioctl::{Updater, ioctl, opcode};
+
+use super::fdinfo::{self, Pid};
+use super::is_readable;
+
+/// How long we wait for a process that is on its way out.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How often we look whether the parent has taken notice.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How a process has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitCause {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+    /// It lives, or the kernel does not tell us.
+    Unknown,
+}
+
+/// The cause of death of the process behind `pidfd`, which belonged to user `uid`.
+pub(super) fn of(pidfd: BorrowedFd<'_>, uid: u32) -> ExitCause {
+    let deadline = Instant::now() + PATIENCE;
+    let patience = Timespec {
+        tv_sec: 0,
+        tv_nsec: PATIENCE.as_nanos() as i64,
+    };
+    if !is_readable(pidfd, patience) {
+        return ExitCause::Unknown;
+    }
+    // Which of the two answers depends on whether its parent has waited for it; on an older kernel
+    // that has become false between them, neither.
+    loop {
+        if let Some(status) = of_reaped(pidfd).or_else(|| of_zombie(pidfd, uid)) {
+            return ExitCause::from_wait_status(status);
+        }
+        if Instant::now() >= deadline {
+            return ExitCause::Unknown;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+impl ExitCause {
+    fn from_wait_status(status: i32) -> ExitCause {
+        if libc::WIFEXITED(status) {
+            ExitCause::Exited(libc::WEXITSTATUS(status))
+        } else if libc::WIFSIGNALED(status) {
+            ExitCause::Killed(libc::WTERMSIG(status))
+        } else {
+            ExitCause::Unknown
+        }
+    }
+}
+
+/// The wait status of a process that its parent has waited for (kernel 6.15).
+fn of_reaped(pidfd: BorrowedFd<'_>) -> Option<i32> {
+    const GET_INFO: u32 = opcode::read_write::<libc::pidfd_info>(0xFF, 11);
+    const EXIT: u64 = libc::PIDFD_INFO_EXIT as u64;
+    // SAFETY: `pidfd_info` is plain integers, for which zero is a value.
+    let mut info: libc::pidfd_info = unsafe { std::mem::zeroed() };
+    info.mask = EXIT;
+    // SAFETY: PIDFD_GET_INFO takes a `pidfd_info` of the size that its number encodes, and fills it.
+    unsafe { ioctl(pidfd, Updater::<GET_INFO, _>::new(&mut info)) }.ok()?;
+    (info.mask & EXIT != 0).then_some(info.exit_code)
+}
+
+/// The wait status of a zombie, by /proc/PID/stat.
+fn of_zombie(pidfd: BorrowedFd<'_>, uid: u32) -> Option<i32> {
+    let Some(Pid::Visible(pid)) = fdinfo::pid_of(pidfd) else {
+        return None;
+    };
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // If it is still there, the number has not passed to another process meanwhile.
+    if fdinfo::pid_of(pidfd) != Some(Pid::Visible(pid)) {
+        return None;
+    }
+    let status = exit_code_of_zombie(&stat)?;
+    // To those who may not look, the kernel shows zero.
+    let euid = rustix::process::geteuid().as_raw();
+    let may_look = euid == 0 || euid == uid;
+    (status != 0 || may_look).then_some(status)
+}
+
+/// Field 52, `exit_code`, if field 3, the state, says that the process has ended.
+fn exit_code_of_zombie(stat: &str) -> Option<i32> {
+    // Field 2 is a name in parentheses and may contain anything, even parentheses.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let state = fields.next()?;
+    let exit_code = fields.nth(52 - 4)?;
+    matches!(state, "Z" | "X").then_some(exit_code.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stat(state: &str, exit_code: &str) -> String {
+        let between = vec!["0"; 52 - 4].join(" ");
+        format!("7 (a) b) {state} {between} {exit_code}\n")
+    }
+
+    #[test]
+    fn the_exit_code_is_field_52() {
+        assert_eq!(exit_code_of_zombie(&stat("Z", "768")), Some(768));
+        assert_eq!(exit_code_of_zombie(&stat("S", "768")), None);
+        assert_eq!(exit_code_of_zombie("7 (a) Z 1 2"), None);
+    }
+
+    #[test]
+    fn wait_statuses() {
+        assert_eq!(ExitCause::from_wait_status(3 << 8), ExitCause::Exited(3));
+        assert_eq!(ExitCause::from_wait_status(9), ExitCause::Killed(9));
+        assert_eq!(
+            ExitCause::from_wait_status(0x80 | 11),
+            ExitCause::Killed(11)
+        );
+        assert_eq!(ExitCause::from_wait_status(0x137f), ExitCause::Unknown);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "\\PC*") {
+            exit_code_of_zombie(&text);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What /proc says about a pidfd of ours.
+
+use std::fs;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// The process that a pidfd stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pid {
+    /// Its number in our pid namespace. A zombie still has one.
+    Visible(i32),
+    /// It lives in a pid namespace that we cannot see.
+    Elsewhere,
+    /// It has ended and its parent has taken notice.
+    Gone,
+}
+
+/// The process of `fd`; `None` if it is no pidfd or /proc is not mounted.
+pub(super) fn pid_of(fd: BorrowedFd<'_>) -> Option<Pid> {
+    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
+    parse(&text)
+}
+
+fn parse(fdinfo: &str) -> Option<Pid> {
+    let pid = fdinfo.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    match pid.trim().parse().ok()? {
+        -1 => Some(Pid::Gone),
+        0 => Some(Pid::Elsewhere),
+        pid => Some(Pid::Visible(pid)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_pidfd_of_our_own() {
+        let pidfd = crate::watch::own_pidfd().unwrap();
+        assert_eq!(
+            pid_of(pidfd.as_fd()),
+            Some(Pid::Visible(std::process::id() as i32))
+        );
+    }
+
+    #[test]
+    fn another_descriptor_is_no_pidfd() {
+        assert_eq!(pid_of(std::io::stdin().as_fd()), None);
+    }
+
+    #[test]
+    fn special_numbers() {
+        assert_eq!(parse("flags:\t02\nPid:\t-1\nNSpid:\t-1\n"), Some(Pid::Gone));
+        assert_eq!(parse("Pid:\t0\n"), Some(Pid::Elsewhere));
+        assert_eq!(parse("Pid:\tx\n"), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! When a peer process has ended, and how.
+//!
+//! A socket tells by its end that the other side has closed it, but neither why nor, if a child of
+//! the peer has inherited it, in time. A pidfd does both.
+
+mod cause;
+mod fdinfo;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
+
+pub use cause::ExitCause;
+
+use crate::credentials::peer_credentials;
+use crate::sockopt;
+
+/// The process at the other end of a socket, watched as well as the kernel allows.
+#[derive(Debug)]
+pub struct PeerProcess {
+    pidfd: Option<OwnedFd>,
+    uid: u32,
+}
+
+impl PeerProcess {
+    /// Watches the process at the other end of `sock`.
+    ///
+    /// The kernel's own answer (SO_PEERPIDFD, from 6.5) is preferred to `passed`, the pidfd that
+    /// the peer has sent of itself; of that one it is checked that it is a pidfd, and of the
+    /// process that has connected.
+    pub fn open(sock: impl AsFd, passed: Option<OwnedFd>) -> io::Result<PeerProcess> {
+        let peer = peer_credentials(&sock)?;
+        let is_of_peer = |fd: &OwnedFd| match fdinfo::pid_of(fd.as_fd()) {
+            Some(fdinfo::Pid::Visible(pid)) => pid == peer.pid,
+            Some(fdinfo::Pid::Elsewhere) => peer.pid == 0,
+            Some(fdinfo::Pid::Gone) => true,
+            None => false,
+        };
+        let pidfd = sockopt::peer_pidfd(sock.as_fd())
+            .ok()
+            .or(passed.filter(is_of_peer));
+        Ok(PeerProcess {
+            pidfd,
+            uid: peer.uid,
+        })
+    }
+
+    /// The pidfd to poll: readable from the death of the process on. `None` if there is none, and
+    /// only the end of the socket will tell.
+    pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.pidfd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether the process has ended, as far as we can know. Does not wait.
+    pub fn has_exited(&self) -> bool {
+        self.as_fd()
+            .is_some_and(|pidfd| is_readable(pidfd, Timespec::default()))
+    }
+
+    /// How the process has ended. A process whose socket has closed may be on its way out, so this
+    /// waits for up to 20 ms until it knows.
+    pub fn cause(&self) -> ExitCause {
+        self.as_fd()
+            .map_or(ExitCause::Unknown, |pidfd| cause::of(pidfd, self.uid))
+    }
+}
+
+/// A pidfd of this process, to pass to a peer.
+pub fn own_pidfd() -> io::Result<OwnedFd> {
+    Ok(pidfd_open(getpid(), PidfdFlags::empty())?)
+}
+
+/// Waits for `pidfd` to tell of the end of its process, for at most `timeout`.
+fn is_readable(pidfd: BorrowedFd<'_>, timeout: Timespec) -> bool {
+    let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+    loop {
+        match poll(&mut fds, Some(&timeout)) {
+            Err(Errno::INTR) => {}
+            result => return result == Ok(1),
+        }
+    }
+}
