@@ -23,12 +23,16 @@ pub(super) struct Lock {
 impl Folder {
     /// Waits for the lock, but not for ever.
     pub(super) fn lock(&self) -> Result<Lock, FolderError> {
+        self.lock_within(PATIENCE)
+    }
+
+    fn lock_within(&self, patience: Duration) -> Result<Lock, FolderError> {
         let failed = |errno: Errno| FolderError::system("lock", &self.path, errno.into());
         // flock belongs to an open file, not to a thread: two threads that share `self.dir`
         // would both be let in, so each lock opens the directory anew.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::openat(&self.dir, ".", flags, Mode::empty()).map_err(failed)?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         let (mut pause, longest_pause) = PAUSES;
         loop {
             match rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive) {
@@ -41,11 +45,27 @@ impl Folder {
                 Err(Errno::WOULDBLOCK) => {
                     return Err(FolderError::Locked {
                         folder: self.path.clone(),
-                        waited: PATIENCE,
+                        waited: patience,
                     });
                 }
                 Err(errno) => return Err(failed(errno)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_is_exclusive_even_within_a_process() {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = Folder::open(temporary.path()).unwrap();
+        let held = folder.lock().unwrap();
+        let refused = folder.lock_within(Duration::from_millis(1));
+        assert!(matches!(refused, Err(FolderError::Locked { .. })));
+        drop(held);
+        assert!(folder.lock_within(Duration::ZERO).is_ok());
     }
 }

@@ -16,8 +16,9 @@ impl Folder {
         let mut ports = Vec::new();
         for address in self.addresses()? {
             match self.probe(address)? {
-                Life::Absent => {}
-                life => ports.push((address, life == Life::Alive)),
+                Life::Alive => ports.push((address, true)),
+                Life::Dead => ports.push((address, false)),
+                Life::Absent | Life::NotASocket => {}
             }
         }
         Ok(ports)

@@ -16,8 +16,10 @@ pub(super) enum Life {
     Absent,
     /// The socket of a process that has ended.
     Dead,
-    /// A live port, or something of which that cannot be excluded.
+    /// A live port, or a socket of which that cannot be excluded.
     Alive,
+    /// A file that is no socket. It is in the way, but it is not ours to remove.
+    NotASocket,
 }
 
 impl Folder {
@@ -29,7 +31,7 @@ impl Folder {
         let failed = |errno: Errno| FolderError::system("probe", &path, errno.into());
         match rustix::fs::statat(&self.dir, address.to_string(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Socket => {}
-            Ok(_) => return Ok(Life::Alive),
+            Ok(_) => return Ok(Life::NotASocket),
             Err(Errno::NOENT) => return Ok(Life::Absent),
             Err(errno) => return Err(failed(errno)),
         }

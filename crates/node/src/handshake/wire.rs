@@ -84,7 +84,7 @@ pub(super) fn encode_refuse(reason: Reason, detail: u32) -> Vec<u8> {
 
 /// The message in `bytes`, or why there is none: it is a REFUSE, of another version, or malformed.
 pub(super) fn decode(bytes: &[u8]) -> Result<Message<'_>, Refusal> {
-    let malformed = Refusal::ours(Reason::Protocol, bytes.first().copied().unwrap_or(0).into());
+    let malformed = Refusal::ours(Reason::Protocol, 0);
     let Some((header, body)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
         return Err(malformed);
     };

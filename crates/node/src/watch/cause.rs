@@ -106,6 +106,7 @@ fn exit_code_of_zombie(stat: &str) -> Option<i32> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::os::fd::AsFd;
 
     fn stat(state: &str, exit_code: &str) -> String {
         let between = vec!["0"; 52 - 4].join(" ");
@@ -128,6 +129,23 @@ mod tests {
             ExitCause::Killed(11)
         );
         assert_eq!(ExitCause::from_wait_status(0x137f), ExitCause::Unknown);
+    }
+
+    #[test]
+    fn a_zombie_and_its_pidfd() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "exit 5"])
+            .spawn()
+            .unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+        let euid = rustix::process::geteuid().as_raw();
+        while of_zombie(pidfd.as_fd(), euid).is_none() {
+            thread::sleep(PAUSE);
+        }
+        assert_eq!(of_zombie(pidfd.as_fd(), euid), Some(5 << 8));
+        child.wait().unwrap();
+        assert_eq!(of_zombie(pidfd.as_fd(), euid), None);
     }
 
     proptest! {

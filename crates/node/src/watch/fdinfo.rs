@@ -20,6 +20,18 @@ pub(super) fn pid_of(fd: BorrowedFd<'_>) -> Option<Pid> {
     parse(&text)
 }
 
+/// Whether `fd` is a pidfd and, as far as can be known, of the process `pid`, where 0 is one that
+/// we cannot see.
+pub(super) fn is_of_process(fd: BorrowedFd<'_>, pid: i32) -> bool {
+    match pid_of(fd) {
+        Some(Pid::Visible(number)) => number == pid,
+        Some(Pid::Elsewhere) => pid == 0,
+        // It was somebody's; a false one would only end the connection of who has sent it.
+        Some(Pid::Gone) => true,
+        None => false,
+    }
+}
+
 fn parse(fdinfo: &str) -> Option<Pid> {
     let pid = fdinfo.lines().find_map(|line| line.strip_prefix("Pid:"))?;
     match pid.trim().parse().ok()? {
@@ -41,6 +53,15 @@ mod tests {
             pid_of(pidfd.as_fd()),
             Some(Pid::Visible(std::process::id() as i32))
         );
+    }
+
+    #[test]
+    fn a_passed_pidfd_must_be_of_the_peer() {
+        let pidfd = crate::watch::own_pidfd().unwrap();
+        let own = std::process::id() as i32;
+        assert!(is_of_process(pidfd.as_fd(), own));
+        assert!(!is_of_process(pidfd.as_fd(), own + 1));
+        assert!(!is_of_process(std::io::stdin().as_fd(), own));
     }
 
     #[test]

@@ -33,15 +33,8 @@ impl PeerProcess {
     /// process that has connected.
     pub fn open(sock: impl AsFd, passed: Option<OwnedFd>) -> io::Result<PeerProcess> {
         let peer = peer_credentials(&sock)?;
-        let is_of_peer = |fd: &OwnedFd| match fdinfo::pid_of(fd.as_fd()) {
-            Some(fdinfo::Pid::Visible(pid)) => pid == peer.pid,
-            Some(fdinfo::Pid::Elsewhere) => peer.pid == 0,
-            Some(fdinfo::Pid::Gone) => true,
-            None => false,
-        };
-        let pidfd = sockopt::peer_pidfd(sock.as_fd())
-            .ok()
-            .or(passed.filter(is_of_peer));
+        let checked = || passed.filter(|fd| fdinfo::is_of_process(fd.as_fd(), peer.pid));
+        let pidfd = sockopt::peer_pidfd(sock.as_fd()).ok().or_else(checked);
         Ok(PeerProcess {
             pidfd,
             uid: peer.uid,

@@ -1,0 +1,100 @@
+//! What the environment says about this node and this job. Each case runs in a process of its own,
+//! because an environment belongs to a whole process.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use bcl_node::{Folder, JobKey, NodeId};
+
+mod common;
+
+/// What a child with `variables` reports.
+fn report(variables: &[(&str, &str)]) -> String {
+    let mut child = common::child("a_child_that_reports", "run");
+    for name in ["BCL_NODE", "BCL_DIR", "BCL_JOB_KEY", "BCL_JOB_KEY_FILE"] {
+        child.env_remove(name);
+    }
+    let output = child.envs(variables.iter().copied()).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Not a test of its own, see [`common::child`].
+#[test]
+fn a_child_that_reports() {
+    if common::role().is_none() {
+        return;
+    }
+    match NodeId::detect() {
+        Ok((node, why)) => println!("node {node}: {why}"),
+        Err(error) => println!("no node: {error}"),
+    }
+    println!("folder {}", Folder::default_path().display());
+    match JobKey::from_env() {
+        Ok(key) => println!("key {}", key.to_hex()),
+        Err(error) => println!("no key: {error}"),
+    }
+}
+
+#[test]
+fn without_variables_there_are_defaults() {
+    let report = report(&[]);
+    let of_user = JobKey::of_user(rustix::process::geteuid().as_raw());
+    assert!(
+        report.contains(&format!("key {}", of_user.to_hex())),
+        "{report}"
+    );
+    assert!(report.contains("folder /tmp/bcl\n"), "{report}");
+    assert!(report.contains("default route"), "{report}");
+}
+
+#[test]
+fn node_and_folder_can_be_set() {
+    let report = report(&[("BCL_NODE", "10.1.2.3"), ("BCL_DIR", "/run/ports")]);
+    assert!(
+        report.contains("node 10.1.2.3: set by BCL_NODE"),
+        "{report}"
+    );
+    assert!(report.contains("folder /run/ports\n"), "{report}");
+}
+
+#[test]
+fn a_wrong_node_is_not_ignored() {
+    let report = report(&[("BCL_NODE", "localhost")]);
+    assert!(
+        report.contains("no node: BCL_NODE: 'localhost'"),
+        "{report}"
+    );
+}
+
+#[test]
+fn the_key_variable_comes_before_the_file() {
+    let hex = "ab".repeat(32);
+    let report = report(&[("BCL_JOB_KEY", &hex), ("BCL_JOB_KEY_FILE", "/no/such/file")]);
+    assert!(report.contains(&format!("key {hex}")), "{report}");
+}
+
+#[test]
+fn the_key_file_is_read() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("key");
+    let hex = "cd".repeat(32);
+    fs::write(&path, &hex).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    let report = report(&[("BCL_JOB_KEY_FILE", path.to_str().unwrap())]);
+    assert!(report.contains(&format!("key {hex}")), "{report}");
+}
+
+#[test]
+fn a_wrong_key_is_an_error_and_not_the_default() {
+    for wrong in ["", "secret", "abc"] {
+        let report = report(&[("BCL_JOB_KEY", wrong)]);
+        assert!(
+            report.contains("no key: BCL_JOB_KEY is not a job key"),
+            "{report}"
+        );
+        assert!(!report.contains("secret"), "{report}");
+    }
+    let report = report(&[("BCL_JOB_KEY_FILE", "")]);
+    assert!(report.contains("no key: "), "{report}");
+}
