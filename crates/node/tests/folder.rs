@@ -86,9 +86,10 @@ fn only_a_real_directory_will_do() {
 #[test]
 fn a_strangers_folder_must_be_sticky() {
     let (_temporary, folder) = temporary();
-    if chown(folder.path(), Some(12345), None).is_err() {
+    if !rustix::process::geteuid().is_root() {
         return; // Only root can make a stranger's folder.
     }
+    chown(folder.path(), Some(12345), None).unwrap();
     assert!(Folder::open(folder.path()).is_ok());
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     assert!(matches!(
@@ -275,6 +276,49 @@ fn the_name_of_a_killed_process_is_found_and_replaced() {
         let survivor = folder.bind(NODE, Some(8), false).unwrap();
         cleaner(&folder);
         assert_eq!(folder.list().unwrap(), [(survivor.address(), true)]);
+    }
+}
+
+#[test]
+fn a_port_that_only_a_forked_child_keeps_open_is_gone() {
+    let (_temporary, folder) = temporary();
+    let mut command = common::child(
+        "a_child_with_a_port_and_a_child",
+        folder.path().to_str().unwrap(),
+    );
+    // The grandchild stays until this end of the pipe is closed.
+    let mut child = common::start({
+        command.stdin(std::process::Stdio::piped());
+        command
+    });
+    let stay = child.stdin.take();
+    assert!(folder.connect(address(7)).is_ok());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(matches!(
+        folder.connect(address(7)),
+        Err(ConnectError::NoPort { .. })
+    ));
+    drop(stay);
+}
+
+/// Not a test of its own, see [`common::child`].
+#[test]
+fn a_child_with_a_port_and_a_child() {
+    let Some(path) = common::role() else { return };
+    let _bound = Folder::open(path)
+        .unwrap()
+        .bind(NODE, Some(7), false)
+        .unwrap();
+    // SAFETY: the new process only waits for the end of its input and leaves.
+    let is_grandchild = unsafe { libc::fork() } == 0;
+    if !is_grandchild {
+        println!("ready");
+    }
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    if is_grandchild {
+        // SAFETY: leaves without running anything of the test program's.
+        unsafe { libc::_exit(0) };
     }
 }
 

@@ -1,12 +1,13 @@
 //! Reaching a port by its name.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::Folder;
 use crate::address::Address;
+use crate::watch::has_peer_ended;
 
 /// Why a port was not reached.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +69,9 @@ impl Folder {
         let sock =
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         rustix::net::connect(&sock, &path)?;
-        Ok(sock)
+        match has_peer_ended(sock.as_fd()) {
+            true => Err(Errno::CONNREFUSED),
+            false => Ok(sock),
+        }
     }
 }

@@ -11,7 +11,9 @@ use crate::address::Address;
 impl Folder {
     /// All ports of the folder in order, each with whether its owner lives.
     ///
-    /// Takes no lock: a port that is being opened at this moment can pass for dead.
+    /// Takes no lock: a port that is being opened at this moment can pass for dead. A port counts as
+    /// alive that is another user's and closed to us, or that a forked child of its dead owner
+    /// still has open; [`Folder::connect`] tells.
     pub fn list(&self) -> Result<Vec<(Address, bool)>, FolderError> {
         let mut ports = Vec::new();
         for address in self.addresses()? {

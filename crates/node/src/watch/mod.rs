@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, test_kill_process};
 
 pub use cause::ExitCause;
 
@@ -64,6 +64,19 @@ impl PeerProcess {
 /// A pidfd of this process, to pass to a peer.
 pub fn own_pidfd() -> io::Result<OwnedFd> {
     Ok(pidfd_open(getpid(), PidfdFlags::empty())?)
+}
+
+/// Whether the process that listens at the other end of `sock` has ended, while a child of it that
+/// has inherited the listener keeps the name alive.
+pub(crate) fn has_peer_ended(sock: BorrowedFd<'_>) -> bool {
+    match sockopt::peer_pidfd(sock) {
+        Ok(pidfd) => is_readable(pidfd.as_fd(), Timespec::default()),
+        // An older kernel. At worst another process has got the number, and we have to wait.
+        Err(_) => peer_credentials(sock)
+            .ok()
+            .and_then(|peer| Pid::from_raw(peer.pid))
+            .is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH)),
+    }
 }
 
 /// Waits for `pidfd` to tell of the end of its process, for at most `timeout`.
