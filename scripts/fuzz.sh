@@ -3,8 +3,8 @@
 #
 #   scripts/fuzz.sh [SECONDS [TARGET...]]
 #
-# Seeds are in fuzz/seeds/TARGET. What a run learns stays in target/fuzz/corpus, where the next one goes
-# on; an input that fails is left in target/fuzz/artifacts, and the run says how to repeat it.
+# Seeds are in fuzz/seeds/TARGET. What it learns stays in target/fuzz/corpus, so the next run goes on from there; an input that fails
+# is left in target/fuzz/artifacts, and the run says how to repeat it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -92,12 +92,14 @@ impl Default for ReturnLine {
     }
 }
 
-/// What one end asks of the other while it sleeps; written by that end only ([SHM-2.4]).
+/// What one end wants the other to know; written by that end only ([SHM-2.4]).
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Wishes {
-    /// Not zero: wake me not only for cells, but also when you write your return line.
+    /// Not zero: while I sleep, wake me not only for cells, but also when you write your return line.
     pub returns: AtomicU32,
+    /// Not zero: I am closing. What was copied from my memory and not yet reported is void.
+    pub closing: AtomicU32,
 }
 
 /// Both ends copy a very long message at once: who has claimed which part ([SHM-4.3]).

@@ -44,6 +44,16 @@ pub enum Purpose {
     Stat,
 }
 
+impl Purpose {
+    /// What the sender of these bytes wants, if they are a HELLO; nothing is proved yet.
+    pub fn of_hello(bytes: &[u8]) -> Option<Purpose> {
+        match wire::decode(bytes) {
+            Ok(wire::Message::Hello(hello)) => Some(hello.purpose),
+            _ => None,
+        }
+    }
+}
+
 /// 16 random bytes that make a handshake unlike any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonce(pub [u8; 16]);

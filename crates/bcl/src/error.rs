@@ -1,0 +1,115 @@
+//! Errors of calls; what goes wrong later arrives with an event, as [`OpError`](crate::OpError).
+
+use bcl_device::OpenError;
+use bcl_node::FolderError;
+use rustix::io::Errno;
+
+/// Why a call was refused. Nothing was started, and nothing is lost.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument cannot be right.
+    #[error("invalid argument: {0}")]
+    InvalidArgument(String),
+    /// Too many operations are under way; take events, then try again.
+    #[error(
+        "{limit} operations are under way or wait to be taken from the event queues: take events, then try again"
+    )]
+    QueueFull {
+        /// The limit.
+        limit: usize,
+    },
+    /// The port number is taken.
+    #[error("{0}")]
+    PortInUse(String),
+    /// The socket folder cannot be used.
+    #[error("{0}")]
+    Folder(String),
+    /// The port was opened before a `fork`; it belongs to the parent.
+    #[error(
+        "this port was opened before fork() and belongs to the parent process: open a port of its own in the child"
+    )]
+    Forked,
+    /// The port has been closed.
+    #[error("the port is closed")]
+    Closed,
+    /// Something is in use and cannot be given back yet.
+    #[error("{0}")]
+    Busy(String),
+    /// There is no such post, window or registration.
+    #[error("{0}")]
+    NotFound(String),
+    /// No memory.
+    #[error("{0}")]
+    NoMemory(String),
+    /// No file descriptors.
+    #[error("{0}")]
+    NoDescriptors(String),
+    /// A setting in the environment, or in a file that it names, is wrong.
+    #[error("{0}")]
+    Configuration(String),
+    /// The launcher or another process of the job failed.
+    #[error("{0}")]
+    Job(String),
+    /// A system call failed in a way of its own.
+    #[error("{what}: {errno}")]
+    System {
+        /// What was being done.
+        what: &'static str,
+        /// What the kernel said.
+        errno: Errno,
+    },
+}
+
+impl Error {
+    pub(crate) fn invalid(text: impl Into<String>) -> Self {
+        Self::InvalidArgument(text.into())
+    }
+}
+
+impl From<bcl_shm::memfd::Error> for Error {
+    fn from(error: bcl_shm::memfd::Error) -> Self {
+        use bcl_shm::memfd::Error as Memory;
+        match error {
+            Memory::NoMemory { .. } => Self::NoMemory(error.to_string()),
+            Memory::NoDescriptors(_) => Self::NoDescriptors(error.to_string()),
+            Memory::Unsafe(_) => Self::InvalidArgument(error.to_string()),
+            Memory::System { what, errno } => Self::System { what, errno },
+        }
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Folder(FolderError::PortInUse { .. }) => Self::PortInUse(error.to_string()),
+            OpenError::Folder(FolderError::InvalidNumber) => {
+                Self::InvalidArgument(error.to_string())
+            }
+            OpenError::Folder(FolderError::NoDescriptors { .. }) => {
+                Self::NoDescriptors(error.to_string())
+            }
+            OpenError::Folder(_) => Self::Folder(error.to_string()),
+            OpenError::Memory(memory) => memory.into(),
+            OpenError::Bell(errno @ (Errno::MFILE | Errno::NFILE)) => Self::NoDescriptors(format!(
+                "no file descriptors for a port: {errno}; raise the limit (ulimit -n)"
+            )),
+            OpenError::Bell(errno) => Self::System {
+                what: "making a pipe for wake-ups",
+                errno,
+            },
+            OpenError::Thread(io) => match Errno::from_io_error(&io) {
+                Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptors(format!(
+                    "no file descriptors for a port: {io}; raise the limit (ulimit -n)"
+                )),
+                Some(Errno::AGAIN | Errno::NOMEM) => Self::NoMemory(format!(
+                    "cannot start the background thread: {io}; raise the limit (ulimit -u, ulimit -v)"
+                )),
+                _ => Self::System {
+                    what: "starting the background thread",
+                    errno: Errno::IO,
+                },
+            },
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Operations under way: what the program called them and what it lent them.
+
+use bcl_device::OpId;
+
+use crate::buffer::Buffer;
+
+/// One operation.
+#[derive(Debug)]
+pub struct Op {
+    pub cookie: u64,
+    pub buffer: Option<Buffer>,
+}
+
+/// A slab; names are never reused, so that a late answer meets nobody.
+#[derive(Debug, Default)]
+pub struct Ops {
+    slots: Vec<(u32, Option<Op>)>,
+    free: Vec<u32>,
+}
+
+impl Ops {
+    /// Operations under way.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    #[inline]
+    pub fn insert(&mut self, op: Op) -> OpId {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                self.slots.push((0, None));
+                (self.slots.len() - 1) as u32
+            }
+        };
+        let slot = &mut self.slots[index as usize];
+        slot.0 = slot.0.wrapping_add(1);
+        slot.1 = Some(op);
+        u64::from(slot.0) << 32 | u64::from(index)
+    }
+
+    #[inline]
+    pub fn take(&mut self, id: OpId) -> Option<Op> {
+        let index = id as u32;
+        let slot = self
+            .slots
+            .get_mut(index as usize)
+            .filter(|slot| slot.0 == (id >> 32) as u32)?;
+        let op = slot.1.take()?;
+        self.free.push(index);
+        Some(op)
+    }
+
+    pub fn get(&self, id: OpId) -> Option<&Op> {
+        let slot = self
+            .slots
+            .get(id as u32 as usize)
+            .filter(|slot| slot.0 == (id >> 32) as u32)?;
+        slot.1.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_good_once() {
+        let mut ops = Ops::default();
+        let first = ops.insert(Op {
+            cookie: 1,
+            buffer: None,
+        });
+        assert_eq!(ops.take(first).map(|op| op.cookie), Some(1));
+        assert!(ops.take(first).is_none());
+        let second = ops.insert(Op {
+            cookie: 2,
+            buffer: None,
+        });
+        assert_ne!(first, second);
+        assert!(ops.take(first).is_none());
+        assert_eq!(ops.len(), 1);
+    }
+}

@@ -1,0 +1,165 @@
+//! How a port is opened: by default nothing has to be set up.
+
+use std::path::PathBuf;
+
+use bcl_device::{Config, CopyMode, ShmPort};
+use bcl_node::{Folder, JobKey, NodeId};
+
+use crate::core::Core;
+use crate::error::Error;
+use crate::port::Port;
+use crate::shared::SharedPort;
+
+/// Settings for opening a port; what is not set comes from the environment, else from the machine.
+///
+/// | setting | environment | default |
+/// |---|---|---|
+/// | [`node`](Self::node) | `BCL_NODE` | IPv4 address of the interface with the default route, else 127.0.0.1 |
+/// | [`folder`](Self::folder) | `BCL_DIR` | `/tmp/bcl` |
+/// | [`key`](Self::key) | `BCL_JOB_KEY`, `BCL_JOB_KEY_FILE` | one for each user |
+/// | [`allow_uids`](Self::allow_uids) | `BCL_ALLOW_UIDS` (numbers with commas) | nobody else |
+/// | [`copy_mode`](Self::copy_mode) | `BCL_COPY` (`auto`, `stream`) | `auto` |
+#[derive(Debug, Clone, Default)]
+#[must_use = "options do nothing until a port is opened"]
+pub struct PortOptions {
+    number: Option<u16>,
+    node: Option<NodeId>,
+    folder: Option<PathBuf>,
+    key: Option<JobKey>,
+    allow_uids: Option<Vec<u32>>,
+    copy_mode: Option<CopyMode>,
+}
+
+impl PortOptions {
+    /// Nothing set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for a well-known port number; otherwise one from 1024 up is assigned.
+    pub fn number(mut self, number: u16) -> Self {
+        self.number = Some(number);
+        self
+    }
+
+    /// Sets the node number.
+    pub fn node(mut self, node: NodeId) -> Self {
+        self.node = Some(node);
+        self
+    }
+
+    /// Sets the folder where the ports of a node find each other.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Sets the key of the job; ports with different keys cannot reach each other.
+    pub fn key(mut self, key: JobKey) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Lets ports of these users connect as well, if they have the key and allow us.
+    pub fn allow_uids(mut self, uids: Vec<u32>) -> Self {
+        self.allow_uids = Some(uids);
+        self
+    }
+
+    /// Sets how long messages are copied.
+    pub fn copy_mode(mut self, mode: CopyMode) -> Self {
+        self.copy_mode = Some(mode);
+        self
+    }
+
+    /// Opens a port for one thread at a time.
+    pub fn open(self) -> Result<Port, Error> {
+        Ok(Port::of(self.open_core()?))
+    }
+
+    /// Opens a port for many threads.
+    pub fn open_shared(self) -> Result<SharedPort, Error> {
+        Ok(SharedPort::of(self.open()?))
+    }
+
+    /// Opens a port for a binding that brings its own safety.
+    pub fn open_core(self) -> Result<Core, Error> {
+        Ok(Core::new(ShmPort::open(&self.resolve()?)?))
+    }
+
+    fn resolve(self) -> Result<Config, Error> {
+        let configuration = |error: &dyn std::fmt::Display| Error::Configuration(error.to_string());
+        Ok(Config {
+            node: match self.node {
+                Some(node) => node,
+                None => NodeId::detect().map_err(|error| configuration(&error))?.0,
+            },
+            number: self.number,
+            folder: self.folder.unwrap_or_else(Folder::default_path),
+            key: match self.key {
+                Some(key) => key,
+                None => JobKey::from_env().map_err(|error| configuration(&error))?,
+            },
+            allow_uids: match self.allow_uids {
+                Some(uids) => uids,
+                None => allow_uids_from(std::env::var("BCL_ALLOW_UIDS").ok().as_deref())?,
+            },
+            copy_mode: match self.copy_mode {
+                Some(mode) => mode,
+                None => copy_mode_from(std::env::var("BCL_COPY").ok().as_deref())?,
+            },
+        })
+    }
+}
+
+fn allow_uids_from(text: Option<&str>) -> Result<Vec<u32>, Error> {
+    let items = text
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty());
+    items
+        .map(|item| {
+            item.parse().map_err(|_| {
+                Error::Configuration(format!("BCL_ALLOW_UIDS: '{item}' is not a user id; write numbers with commas, as in 1000,1001"))
+            })
+        })
+        .collect()
+}
+
+fn copy_mode_from(text: Option<&str>) -> Result<CopyMode, Error> {
+    match text {
+        None | Some("" | "auto") => Ok(CopyMode::Auto),
+        Some("stream") => Ok(CopyMode::Stream),
+        Some(other) => Err(Error::Configuration(format!(
+            "BCL_COPY: '{other}' is not a way to copy; write auto or stream"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_or_refused_with_what_to_write() {
+        assert_eq!(
+            allow_uids_from(Some("1000, 1001,")).unwrap(),
+            vec![1000, 1001]
+        );
+        assert!(allow_uids_from(None).unwrap().is_empty());
+        assert!(
+            allow_uids_from(Some("alice"))
+                .unwrap_err()
+                .to_string()
+                .contains("1000,1001")
+        );
+        assert_eq!(copy_mode_from(Some("stream")).unwrap(), CopyMode::Stream);
+        assert!(
+            copy_mode_from(Some("fast"))
+                .unwrap_err()
+                .to_string()
+                .contains("auto or stream")
+        );
+    }
+}

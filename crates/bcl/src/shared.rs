@@ -1,0 +1,202 @@
+//! The port for many threads: the same calls, each under a lock; waiting threads sleep outside it.
+
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bcl_device::{Access, Shared};
+use bcl_node::Address;
+use bcl_shm::wait::{Advice, Waiter};
+
+use crate::buffer::Buffer;
+use crate::core::{Core, sleep};
+use crate::error::Error;
+use crate::event::{Event, SystemMessage, Which};
+use crate::port::{PeerInfo, Port, message_bytes};
+
+/// A port that threads share; clones are the same port. It closes when the last clone is dropped.
+///
+/// Each event goes to one of the threads that ask. Operations of one thread keep their order; those of
+/// several threads have none among them.
+#[derive(Debug, Clone)]
+pub struct SharedPort {
+    port: Arc<Mutex<Port>>,
+    shared: Arc<Shared>,
+}
+
+impl SharedPort {
+    pub(crate) fn of(mut port: Port) -> Self {
+        let shared = Arc::clone(port.core().shared());
+        Self {
+            port: Arc::new(Mutex::new(port)),
+            shared,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Port> {
+        self.port.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Port::address`].
+    pub fn address(&self) -> Address {
+        self.shared.address
+    }
+
+    /// As [`Port::send_system`].
+    pub fn send_system(&self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error> {
+        self.lock().send_system(to, data, cookie)
+    }
+
+    /// As [`Port::send`].
+    pub fn send(
+        &self,
+        to: Address,
+        channel: u16,
+        data: impl Into<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock().send(to, channel, data, cookie)
+    }
+
+    /// As [`Port::post`].
+    pub fn post(&self, channel: u16, into: impl Into<Buffer>, cookie: u64) -> Result<(), Error> {
+        self.lock().post(channel, into, cookie)
+    }
+
+    /// As [`Port::cancel_post`].
+    pub fn cancel_post(&self, channel: u16, cookie: u64) -> Result<(), Error> {
+        self.lock().cancel_post(channel, cookie)
+    }
+
+    /// As [`Port::bind`].
+    pub fn bind(
+        &self,
+        window: u16,
+        memory: impl Into<Buffer>,
+        access: Access,
+    ) -> Result<(), Error> {
+        self.lock().bind(window, memory, access)
+    }
+
+    /// As [`Port::unbind`].
+    pub fn unbind(&self, window: u16) -> Result<Buffer, Error> {
+        self.lock().unbind(window)
+    }
+
+    /// As [`Port::put`].
+    pub fn put(
+        &self,
+        to: Address,
+        window: u16,
+        offset: u64,
+        data: impl Into<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock().put(to, window, offset, data, cookie)
+    }
+
+    /// As [`Port::get`].
+    pub fn get(
+        &self,
+        from: Address,
+        window: u16,
+        offset: u64,
+        into: impl Into<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock().get(from, window, offset, into, cookie)
+    }
+
+    /// As [`Port::fetch_add`].
+    pub fn fetch_add(
+        &self,
+        peer: Address,
+        window: u16,
+        offset: u64,
+        value: u64,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock().fetch_add(peer, window, offset, value, cookie)
+    }
+
+    /// As [`Port::compare_swap`].
+    pub fn compare_swap(
+        &self,
+        peer: Address,
+        window: u16,
+        offset: u64,
+        expected: u64,
+        new: u64,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock()
+            .compare_swap(peer, window, offset, expected, new, cookie)
+    }
+
+    /// As [`Port::poll`].
+    pub fn poll(&self, which: Which) -> Result<Option<Event>, Error> {
+        self.lock().poll(which)
+    }
+
+    /// As [`Port::wait`]; several threads may wait.
+    pub fn wait(&self, which: Which, timeout: Option<Duration>) -> Result<Option<Event>, Error> {
+        wait_unlocked(&self.shared, which, timeout, |act| act(self.lock().core()))
+    }
+
+    /// As [`Port::fd`].
+    pub fn fd(&self) -> Result<BorrowedFd<'_>, Error> {
+        self.lock().fd()?;
+        Ok(self.shared.bell.as_fd())
+    }
+
+    /// As [`Port::data`].
+    pub fn data<'a>(&'a self, message: &'a SystemMessage) -> &'a [u8] {
+        message_bytes(message)
+    }
+
+    /// As [`Port::release`].
+    pub fn release(&self, message: SystemMessage) -> Result<(), Error> {
+        self.lock().release(message)
+    }
+
+    /// As [`Port::peers`].
+    pub fn peers(&self) -> Vec<PeerInfo> {
+        self.lock().peers()
+    }
+}
+
+/// Waits on a port that is locked only while it is looked at. `locked` runs what it is given under the lock.
+pub fn wait_unlocked(
+    shared: &Shared,
+    which: Which,
+    timeout: Option<Duration>,
+    mut locked: impl FnMut(&mut dyn FnMut(&mut Core)),
+) -> Result<Option<Event>, Error> {
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut waiter = Waiter::new();
+    waiter.start();
+    loop {
+        let mut polled = Ok(None);
+        locked(&mut |core| polled = core.poll(which));
+        if let Some(event) = polled? {
+            return Ok(Some(event));
+        }
+        let advice = waiter.after_empty_poll();
+        if advice == Advice::Again {
+            continue;
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(None);
+        }
+        if advice == Advice::Sleep {
+            let mut asleep = false;
+            locked(&mut |core| asleep = core.enter_sleep(which));
+            if asleep {
+                let slept = sleep(shared, deadline);
+                locked(&mut |core| core.leave_sleep());
+                slept?;
+            }
+            waiter.start();
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! One peer of a port: its connection if there is one, and everything under way with it.
+
+use bcl_node::Address;
+use bcl_shm::Corrupt;
+use bcl_shm::sync::Ordering;
+
+use super::incoming::{Context, Incoming};
+use super::link::Link;
+use super::message::{Kind, Message};
+use super::outgoing::Outgoing;
+use super::rma::Requester;
+use super::upcalls::Upcalls;
+use crate::status::{Cause, OpError};
+
+/// Cells taken from one peer before the next gets its turn.
+const CELLS_PER_TURN: u32 = 32;
+/// Empty polls between two looks at the return line: a look takes the line from the peer, which slows
+/// the peer's next message down.
+const POLLS_PER_RETURN_CHECK: u32 = 256;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Peer {
+    pub address: Address,
+    pub link: Option<Link>,
+    pub out: Outgoing,
+    pub incoming: Incoming,
+    pub rma: Requester,
+    /// Gone, and kept only until the program has released its messages.
+    pub gone: bool,
+    idle_polls: u32,
+}
+
+impl Peer {
+    pub fn new(address: Address) -> Self {
+        Self {
+            address,
+            link: None,
+            out: Outgoing::default(),
+            incoming: Incoming::new(),
+            rma: Requester::new(),
+            gone: false,
+            idle_polls: 0,
+        }
+    }
+
+    /// Operations that have not completed.
+    pub fn pending(&self) -> usize {
+        self.out.pending() + self.rma.pending()
+    }
+
+    /// Takes what has arrived and sends what can be sent. Returns whether anything moved.
+    #[inline]
+    pub fn poll(&mut self, ctx: &Context<'_>, up: &mut impl Upcalls) -> Result<bool, Corrupt> {
+        let Some(link) = &mut self.link else {
+            return Ok(false);
+        };
+        let mut moved = false;
+        for _ in 0..CELLS_PER_TURN {
+            if up.is_full() {
+                break;
+            }
+            let Some(words) = link.pair.cells_in.receive() else {
+                break;
+            };
+            let message = Message::decode(&words)?;
+            Self::on_message(link, &mut self.out, &mut self.incoming, &message, ctx, up)?;
+            moved = true;
+        }
+        if moved {
+            self.idle_polls = 0;
+            link.after_returns(ctx.counters);
+        } else {
+            self.idle_polls += 1;
+        }
+        if self.out.has_work()
+            || self.incoming.is_copying()
+            || self.idle_polls >= POLLS_PER_RETURN_CHECK
+        {
+            moved |= self.work(ctx, up)?;
+        }
+        Ok(moved)
+    }
+
+    fn on_message(
+        link: &mut Link,
+        out: &mut Outgoing,
+        incoming: &mut Incoming,
+        message: &Message,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<(), Corrupt> {
+        match message.kind {
+            Kind::System => incoming.on_system(link, message, ctx, up)?,
+            Kind::Eager => incoming.on_eager(link, out, message, ctx, up)?,
+            Kind::Rts => incoming.on_rts(link, out, message, ctx, up)?,
+            Kind::Data => incoming.on_data(link, out, message, ctx, up)?,
+            Kind::Cts => out.on_cts(message.args[0] as u32)?,
+            Kind::Defer => out.on_defer(message.args[0] as u32)?,
+            Kind::Fin => {
+                let [number, status, detail, ..] = message.args;
+                out.on_fin(number as u32, status, detail, up, ctx.from, ctx.counters)?;
+            }
+            Kind::Notice => {
+                up.rma_arrived(ctx.from, message.channel, message.args[0], message.args[1])
+            }
+        }
+        out.on_handled(message.handled, up, ctx.from, ctx.counters)
+    }
+
+    /// The slower part of a poll: queued sends, large copies, the peer's return line.
+    pub fn work(&mut self, ctx: &Context<'_>, up: &mut impl Upcalls) -> Result<bool, Corrupt> {
+        let Some(link) = &mut self.link else {
+            return Ok(false);
+        };
+        self.idle_polls = 0;
+        let mut moved = self.incoming.progress(link, &mut self.out, ctx, up);
+        if self.out.awaits_handling() {
+            moved |= Self::check_returns(link, &mut self.out, &mut self.incoming, ctx, up)?;
+        }
+        if self.out.has_work()
+            && self.out.push(
+                link,
+                self.incoming.handled(),
+                up,
+                self.address,
+                ctx.counters,
+            )?
+        {
+            moved = true;
+            self.incoming.publish(link, &self.out);
+            link.after_cells(ctx.counters);
+        }
+        Ok(moved)
+    }
+
+    /// Completes what the peer's return line says is handled, after taking the cells published before it:
+    /// one of them may say that a message was put off instead ([SHM-4.4]).
+    fn check_returns(
+        link: &mut Link,
+        out: &mut Outgoing,
+        incoming: &mut Incoming,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<bool, Corrupt> {
+        let Some(handled) = out.check_handled(link) else {
+            return Ok(false);
+        };
+        while !up.is_full() {
+            let Some(words) = link.pair.cells_in.receive() else {
+                let current = out.on_handled_if_ahead(handled, up, ctx.from, ctx.counters);
+                return current.map(|()| true);
+            };
+            let message = Message::decode(&words)?;
+            Self::on_message(link, out, incoming, &message, ctx, up)?;
+        }
+        Ok(true)
+    }
+
+    /// Before sleeping: what the peer should wake us for besides cells.
+    pub fn wish(&self) {
+        if let Some(link) = &self.link {
+            let wish = u32::from(self.out.has_work() || self.out.awaits_handling());
+            let word = &link.pair.my_wishes().returns;
+            if word.load(Ordering::Relaxed) != wish {
+                word.store(wish, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Takes what the peer had published before it went, so that nothing sent is lost, then fails the rest.
+    pub fn on_gone(
+        &mut self,
+        cause: Cause,
+        error: OpError,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) {
+        self.rma.fail_all(error, self.address, up);
+        let link_id = self.link.as_ref().map_or(0, |link| link.id);
+        self.incoming.fail_all(cause, link_id, ctx, up);
+        self.out.fail_all(error, up, self.address);
+    }
+}

@@ -1,0 +1,569 @@
+//! All connections of one port: the shm tier as the library above sees it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bcl_node::Address;
+use bcl_shm::fence;
+use bcl_shm::page::{Counter, Page};
+use bcl_shm::sync::{Ordering, bump};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+
+use super::incoming::Context;
+use super::link::Link;
+use super::outgoing::Source;
+use super::peer::Peer;
+use super::peers::Peers;
+use super::rma::RmaOp;
+use super::upcalls::{LinkId, LinkInfo, MessageId, OpId, SystemHandle, Target, Upcalls};
+use crate::service::{Notice, Service, Shared};
+use crate::status::{Cause, OpError};
+
+/// Polls between two looks at the peers that were quiet, when others keep the port busy.
+const POLLS_PER_COLD_TURN: u32 = 16;
+
+/// The shm tier of one port. Not for two threads at once; the port above sees to that.
+#[derive(Debug)]
+pub struct ShmPort {
+    shared: Arc<Shared>,
+    service: Service,
+    peers: Peers,
+    polls: u32,
+    /// Even while awake; what the page says.
+    sleep_epoch: u64,
+    links_up: u64,
+}
+
+macro_rules! context {
+    ($self:ident, $slot:expr, $from:expr) => {
+        Context {
+            slot: $slot,
+            from: $from,
+            counters: &$self.shared.page,
+            service: &$self.service,
+        }
+    };
+}
+
+impl ShmPort {
+    pub(crate) fn new(shared: Arc<Shared>, service: Service) -> Self {
+        Self {
+            shared,
+            service,
+            peers: Peers::default(),
+            polls: 0,
+            sleep_epoch: 0,
+            links_up: 0,
+        }
+    }
+
+    /// What the service thread and this port have in common.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Counters and identity, as everybody sees them.
+    pub fn page(&self) -> &Page {
+        &self.shared.page
+    }
+
+    /// Sends a system message (at most [`SYSTEM_MAX`](crate::SYSTEM_MAX) bytes). True: it is with the receiver
+    /// already and no completion follows. False: a copy waits, and `sent` will be called.
+    #[inline]
+    pub fn send_system(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        op: OpId,
+        up: &mut impl Upcalls,
+    ) -> bool {
+        let slot = self.peer_for(to);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return false;
+        };
+        let handled = peer.incoming.handled();
+        let sent = match &mut peer.link {
+            Some(link) => peer.out.try_system(link, handled, data, &self.shared.page),
+            None => Ok(false),
+        };
+        match sent {
+            Ok(true) => {
+                if let Some(link) = &mut peer.link {
+                    link.after_cells(&self.shared.page);
+                }
+                return true;
+            }
+            Ok(false) => peer.out.queue_system(op, data),
+            Err(_) => {
+                peer.out.queue_system(op, data);
+                self.cut(slot, up);
+            }
+        }
+        false
+    }
+
+    /// Sends on a normal channel; `sent` is called when it is complete.
+    #[inline]
+    pub fn send_normal(
+        &mut self,
+        to: Address,
+        channel: u16,
+        source: Source,
+        op: OpId,
+        up: &mut impl Upcalls,
+    ) {
+        let slot = self.peer_for(to);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let handled = peer.incoming.handled();
+        let started = match &mut peer.link {
+            Some(link) => peer.out.try_normal(link, handled, op, channel, source),
+            None => Ok(false),
+        };
+        match started {
+            Ok(true) => {
+                if let Some(link) = &mut peer.link {
+                    link.after_cells(&self.shared.page);
+                }
+            }
+            Ok(false) => peer.out.queue_normal(op, channel, source),
+            Err(_) => {
+                peer.out.queue_normal(op, channel, source);
+                self.cut(slot, up);
+            }
+        }
+    }
+
+    /// Starts a one-sided operation; `rma_done` is called when it is complete, perhaps before this returns.
+    #[inline]
+    pub fn rma(&mut self, to: Address, op: RmaOp, up: &mut impl Upcalls) {
+        let slot = self.peer_for(to);
+        let ctx = context!(self, slot, to);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let Some(link) = &mut peer.link else {
+            peer.rma.queue(op);
+            return;
+        };
+        let started = peer.rma.start(link, &mut peer.out, op, &ctx, up);
+        let worked = if peer.out.has_work() {
+            started.and(peer.work(&ctx, up).map(drop))
+        } else {
+            started
+        };
+        if worked.is_err() {
+            self.cut(slot, up);
+        }
+    }
+
+    /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+        let Some(peer) = self.peers.get_mut(message.slot) else {
+            return false;
+        };
+        let ctx = context!(self, message.slot, peer.address);
+        let Some(link) = peer
+            .link
+            .as_mut()
+            .filter(|link| link.id == message.link && !peer.gone)
+        else {
+            return false;
+        };
+        let found = peer
+            .incoming
+            .accept(link, &mut peer.out, message.number, target, &ctx, up);
+        if peer.work(&ctx, up).is_err() {
+            self.cut(message.slot, up);
+        }
+        found
+    }
+
+    /// Gives a system message back. False if it was given back before.
+    #[inline]
+    pub fn release(&mut self, message: &SystemHandle) -> bool {
+        let Some(peer) = self.peers.get_mut(message.slot) else {
+            return false;
+        };
+        let Some(link) = peer.link.as_mut().filter(|link| link.id == message.link) else {
+            return false;
+        };
+        if !peer.incoming.inbox.release(&mut link.pair, message.number) {
+            return false;
+        }
+        link.after_returns(&self.shared.page);
+        if peer.gone && peer.incoming.inbox.unreleased() == 0 {
+            self.peers.remove(message.slot);
+        }
+        true
+    }
+
+    /// One round over the active peers. Returns whether anything moved.
+    #[inline]
+    pub fn poll(&mut self, up: &mut impl Upcalls) -> bool {
+        let mut moved = false;
+        if self.shared.has_notices() {
+            moved |= self.take_notices(up);
+        }
+        for position in 0..self.peers.hot() {
+            moved |= self.poll_at(position, up);
+        }
+        self.polls = self.polls.wrapping_add(1);
+        if !moved || self.polls % POLLS_PER_COLD_TURN == 0 {
+            for position in self.peers.next_cold() {
+                if self.poll_at(position, up) {
+                    self.peers
+                        .touch(position.min(self.peers.connected().len().saturating_sub(1)));
+                    moved = true;
+                }
+            }
+        }
+        moved
+    }
+
+    #[inline]
+    fn poll_at(&mut self, position: usize, up: &mut impl Upcalls) -> bool {
+        let Some(&slot) = self.peers.connected().get(position) else {
+            return false;
+        };
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return false;
+        };
+        let ctx = context!(self, slot, peer.address);
+        match peer.poll(&ctx, up) {
+            Ok(moved) => moved,
+            Err(_) => {
+                self.cut(slot, up);
+                true
+            }
+        }
+    }
+
+    /// A round over all peers, with everything that `poll` does only now and then.
+    fn poll_all(&mut self, up: &mut impl Upcalls) -> bool {
+        let mut moved = self.shared.has_notices() && self.take_notices(up);
+        for slot in self.peers.connected().to_vec() {
+            let Some(peer) = self.peers.get_mut(slot) else {
+                continue;
+            };
+            let ctx = context!(self, slot, peer.address);
+            let polled = peer
+                .poll(&ctx, up)
+                .and_then(|moved| Ok(moved | peer.work(&ctx, up)?));
+            match polled {
+                Ok(peer_moved) => moved |= peer_moved,
+                Err(_) => {
+                    self.cut(slot, up);
+                    moved = true;
+                }
+            }
+        }
+        moved
+    }
+
+    /// Falls asleep in the eyes of the peers: from now on they ring the bell. False if there was something
+    /// to do after all; then the port is awake again ([SHM-6.1]).
+    pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
+        if self.is_armed() {
+            return true;
+        }
+        for peer in self.peers.all() {
+            peer.wish();
+        }
+        self.set_epoch();
+        if !fence::heavy() {
+            self.shared.page.senders_fence().store(1, Ordering::Relaxed);
+        }
+        if self.poll_all(up) {
+            self.disarm();
+            return false;
+        }
+        true
+    }
+
+    /// Whether peers believe the port asleep.
+    #[inline]
+    pub fn is_armed(&self) -> bool {
+        self.sleep_epoch & 1 == 1
+    }
+
+    /// Awake again: peers stop ringing.
+    pub fn disarm(&mut self) {
+        if self.is_armed() {
+            self.set_epoch();
+            self.shared.bell.silence();
+        }
+    }
+
+    fn set_epoch(&mut self) {
+        self.sleep_epoch += 1;
+        self.shared
+            .page
+            .sleep_epoch()
+            .store(self.sleep_epoch, Ordering::SeqCst);
+    }
+
+    /// Whether somebody has rung since the port was armed.
+    pub fn was_rung(&self) -> bool {
+        wait_for_bell(&self.shared, Some(Duration::ZERO)).unwrap_or(true)
+    }
+
+    /// Remembers a sleep or a yield.
+    pub fn count(&self, counter: Counter) {
+        bump(self.shared.page.counter(counter), 1);
+    }
+
+    /// What is connected, for people.
+    pub fn links(&self) -> Vec<(Address, LinkInfo)> {
+        let peers = self.peers.all().filter(|peer| !peer.gone);
+        peers
+            .filter_map(|peer| Some((peer.address, describe(peer.link.as_ref()?))))
+            .collect()
+    }
+
+    /// Writes the queue depths into the page, where `bcl stat` reads them.
+    pub fn publish_depths(&self) {
+        let (mut pending, mut unexpected, mut unreleased, mut memory, mut count) = (0, 0, 0, 0, 0);
+        for peer in self.peers.all() {
+            pending += peer.pending();
+            unexpected += peer.incoming.unexpected();
+            unreleased += peer.incoming.inbox.unreleased();
+            if let Some(link) = &peer.link {
+                memory += link.segment_len_bytes;
+                count += 1;
+            }
+        }
+        let set = |counter, value: usize| {
+            self.page()
+                .counter(counter)
+                .store(value as u64, Ordering::Relaxed)
+        };
+        set(Counter::PendingSends, pending);
+        set(Counter::Unexpected, unexpected);
+        set(Counter::Unreleased, unreleased);
+        set(Counter::PeerMemory, memory);
+        set(Counter::Peers, count);
+    }
+
+    #[inline]
+    fn peer_for(&mut self, address: Address) -> u32 {
+        match self.peers.find(address) {
+            Some(slot) => slot,
+            None => {
+                let slot = self.peers.add(Peer::new(address), true);
+                self.service.connect(&self.shared, address);
+                slot
+            }
+        }
+    }
+
+    #[cold]
+    fn take_notices(&mut self, up: &mut impl Upcalls) -> bool {
+        let notices = self.shared.take_notices();
+        let any = !notices.is_empty();
+        for notice in notices {
+            self.on_notice(notice, up);
+        }
+        any
+    }
+
+    fn on_notice(&mut self, notice: Notice, up: &mut impl Upcalls) {
+        match notice {
+            Notice::Connected {
+                peer,
+                link,
+                initiated,
+            } => self.on_connected(peer, *link, initiated, up),
+            Notice::Failed { peer, error } => {
+                if let Some(slot) = self.peers.find(peer) {
+                    self.end(slot, Cause::Vanished, error, up);
+                }
+            }
+            Notice::Gone { link, cause } => {
+                if let Some(slot) = self.peers.slot_of_link(link) {
+                    self.gone(slot, cause, up);
+                }
+            }
+            Notice::Region {
+                link,
+                region,
+                mapping,
+            } => self.with_link(link, up, |peer, link, ctx, up| {
+                peer.incoming
+                    .on_region(link, peer.out, region, mapping, ctx, up);
+                Ok(())
+            }),
+            Notice::Window { link, window, info } => {
+                self.with_link(link, up, |peer, link, ctx, up| {
+                    peer.rma.on_window(window, info);
+                    peer.rma.push(link, peer.out, ctx, up)
+                })
+            }
+            Notice::RmaDone { link, op, result } => self.with_link(link, up, |peer, _, ctx, up| {
+                peer.rma.on_done(op, result, ctx, up);
+                Ok(())
+            }),
+            Notice::RmaArrived {
+                peer,
+                window,
+                offset,
+                len_bytes,
+            } => up.rma_arrived(peer, window, offset, len_bytes),
+        }
+    }
+
+    fn with_link<U: Upcalls>(
+        &mut self,
+        id: LinkId,
+        up: &mut U,
+        act: impl FnOnce(
+            &mut PeerParts<'_>,
+            &mut Link,
+            &Context<'_>,
+            &mut U,
+        ) -> Result<(), bcl_shm::Corrupt>,
+    ) {
+        let Some(slot) = self.peers.slot_of_link(id) else {
+            return;
+        };
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let ctx = context!(self, slot, peer.address);
+        let Some(link) = &mut peer.link else { return };
+        let mut parts = PeerParts {
+            out: &mut peer.out,
+            incoming: &mut peer.incoming,
+            rma: &mut peer.rma,
+        };
+        let result = act(&mut parts, link, &ctx, up).and_then(|()| peer.work(&ctx, up).map(drop));
+        if result.is_err() {
+            self.cut(slot, up);
+        }
+    }
+
+    fn on_connected(
+        &mut self,
+        address: Address,
+        link: Link,
+        initiated: bool,
+        up: &mut impl Upcalls,
+    ) {
+        // A port that talks to itself has both ends of a connection; it sends by the one it initiated.
+        let to_self = address == self.shared.address && !initiated;
+        let slot = if to_self {
+            self.peers.add(Peer::new(address), false)
+        } else {
+            self.peers
+                .find(address)
+                .unwrap_or_else(|| self.peers.add(Peer::new(address), true))
+        };
+        let info = describe(&link);
+        self.peers.connect(slot, link.id);
+        self.links_up += 1;
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let ctx = context!(self, slot, address);
+        let link = peer.link.insert(link);
+        if !to_self {
+            up.peer_up(address, &info);
+        }
+        let pushed = peer
+            .rma
+            .push(link, &mut peer.out, &ctx, up)
+            .and_then(|()| peer.work(&ctx, up));
+        if pushed.is_err() {
+            self.cut(slot, up);
+        }
+    }
+
+    /// The peer has gone. What it had published is taken first: it was sent, so it arrives.
+    fn gone(&mut self, slot: u32, cause: Cause, up: &mut impl Upcalls) {
+        loop {
+            let Some(peer) = self.peers.get_mut(slot) else {
+                return;
+            };
+            let ctx = context!(self, slot, peer.address);
+            match peer.poll(&ctx, up) {
+                Ok(true) if !up.is_full() => {}
+                Ok(_) => break,
+                Err(_) => {
+                    bump(self.shared.page.counter(Counter::ProtocolErrors), 1);
+                    break;
+                }
+            }
+        }
+        self.end(slot, cause, OpError::PeerGone(cause), up);
+    }
+
+    /// The peer broke the protocol: nothing it says is believed any more.
+    #[cold]
+    fn cut(&mut self, slot: u32, up: &mut impl Upcalls) {
+        bump(self.shared.page.counter(Counter::ProtocolErrors), 1);
+        if let Some(link) = self.peers.get_mut(slot).and_then(|peer| peer.link.as_ref()) {
+            self.service.drop_link(link.id);
+        }
+        self.end(slot, Cause::Vanished, OpError::Protocol, up);
+    }
+
+    fn end(&mut self, slot: u32, cause: Cause, error: OpError, up: &mut impl Upcalls) {
+        self.peers.retire(slot);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let address = peer.address;
+        let ctx = context!(self, slot, address);
+        peer.on_gone(cause, error, &ctx, up);
+        peer.gone = true;
+        let was_up = peer.link.is_some();
+        let held = peer.incoming.inbox.unreleased() > 0;
+        if !held {
+            self.peers.remove(slot);
+        }
+        if was_up {
+            up.peer_gone(address, cause);
+        }
+    }
+
+    /// Gives everything back: peers are told, the name is free, nothing of ours is touched any more.
+    pub fn close(&mut self) {
+        for peer in self.peers.all() {
+            if let Some(link) = &peer.link {
+                link.pair.my_wishes().closing.store(1, Ordering::SeqCst);
+            }
+        }
+        self.service.close_port(&self.shared);
+    }
+}
+
+/// A peer without its link, so that both can be borrowed at once.
+struct PeerParts<'a> {
+    out: &'a mut super::outgoing::Outgoing,
+    incoming: &'a mut super::incoming::Incoming,
+    rma: &'a mut super::rma::Requester,
+}
+
+fn describe(link: &Link) -> LinkInfo {
+    let copy = match &link.memory {
+        Ok(_) => "single copy (process_vm_readv)".to_owned(),
+        Err(why) => format!("pipelined through shared memory: {why}"),
+    };
+    LinkInfo { tier: "shm", copy }
+}
+
+/// Waits until the bell rings; false on timeout. Needs no exclusive port, so that threads can wait together.
+pub fn wait_for_bell(shared: &Shared, timeout: Option<Duration>) -> Result<bool, Errno> {
+    let mut fds = [PollFd::from_borrowed_fd(shared.bell.as_fd(), PollFlags::IN)];
+    let timeout = timeout.map(|time| rustix::time::Timespec {
+        tv_sec: time.as_secs().min(i32::MAX as u64) as i64,
+        tv_nsec: i64::from(time.subsec_nanos()),
+    });
+    match rustix::event::poll(&mut fds, timeout.as_ref()) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(true),
+        Err(errno) => Err(errno),
+    }
+}

@@ -1,0 +1,26 @@
+//! The shm tier of BCL: connections between ports of one node.
+//!
+//! Two halves that meet in a mailbox: [`ShmPort`], the data path, driven by whoever polls the port; and the
+//! service thread, which does what is rare (see `service`). The library above gets results by [`Upcalls`].
+
+mod cma;
+mod engine;
+mod exit;
+pub mod fork;
+mod open;
+mod region;
+mod service;
+pub mod stat;
+mod status;
+mod window;
+
+pub use engine::inbox::SYSTEM_MAX;
+pub use engine::outgoing::{EAGER_MAX, Source};
+pub use engine::port::{ShmPort, wait_for_bell};
+pub use engine::rma::{Action, RmaOp};
+pub use engine::upcalls::{LinkInfo, MessageId, OpId, SystemHandle, Target, Upcalls};
+pub use open::{Config, OpenError};
+pub use region::{Region, RegionPlace};
+pub use service::{CopyMode, Shared};
+pub use status::{Cause, OpError};
+pub use window::{Access, Atomic, WINDOW_COUNT, WindowTable};

@@ -1,0 +1,177 @@
+//! DMA buffers: memory in a memfd of its own, so that a peer can be shown it and copy without us.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use bcl_shm::memfd::{self, Mapping, Writers};
+use bcl_shm::sync::{AtomicU64, Ordering};
+
+/// A place in a DMA buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegionPlace {
+    /// Which buffer; never 0, never reused in a process.
+    pub region: u64,
+    /// Offset of the first byte.
+    pub offset: u64,
+}
+
+/// How a buffer may be mapped by others; decided by its first use ([SEM-6.4]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exposure {
+    None,
+    ReadOnly,
+    Writable,
+}
+
+/// One DMA buffer. Peers that mapped it keep the memory alive, not its contents' meaning.
+#[derive(Debug)]
+pub struct Region {
+    id: u64,
+    fd: OwnedFd,
+    mapping: Mapping,
+    len_bytes: usize,
+    exposure: Mutex<Exposure>,
+}
+
+/// Buffers of this process by address, to find the buffer that a pointer lies in.
+static REGIONS: Mutex<BTreeMap<usize, Weak<Region>>> = Mutex::new(BTreeMap::new());
+
+impl Region {
+    /// Allocates a buffer of `len_bytes` (rounded up to pages), zeroed, its memory reserved.
+    pub fn allocate(len_bytes: usize) -> Result<Arc<Self>, memfd::Error> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let page = rustix::param::page_size();
+        let mapped = len_bytes
+            .max(1)
+            .checked_next_multiple_of(page)
+            .unwrap_or(usize::MAX);
+        let (fd, mapping) = memfd::create("bcl-dma", mapped, Writers::Anybody)?;
+        let region = Arc::new(Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            fd,
+            mapping,
+            len_bytes,
+            exposure: Mutex::new(Exposure::None),
+        });
+        table().insert(region.start() as usize, Arc::downgrade(&region));
+        Ok(region)
+    }
+
+    /// First byte.
+    pub fn start(&self) -> *mut u8 {
+        self.mapping.start().as_ptr()
+    }
+
+    /// Length that was asked for.
+    pub fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    /// Length of the mapping: whole pages.
+    pub(crate) fn mapped_bytes(&self) -> usize {
+        self.mapping.len_bytes()
+    }
+
+    /// Its name towards peers.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The buffer that starts at `address`.
+    pub fn at(address: usize) -> Option<Arc<Self>> {
+        table().get(&address).and_then(Weak::upgrade)
+    }
+
+    /// The buffer that holds all of `[address, address + len_bytes)`.
+    pub fn containing(address: usize, len_bytes: usize) -> Option<(Arc<Self>, RegionPlace)> {
+        let region = table()
+            .range(..=address)
+            .next_back()
+            .and_then(|(_, region)| region.upgrade())?;
+        let offset = address - region.start() as usize;
+        let fits = offset
+            .checked_add(len_bytes)
+            .is_some_and(|end| end <= region.len_bytes);
+        fits.then(|| {
+            let place = RegionPlace {
+                region: region.id,
+                offset: offset as u64,
+            };
+            (region, place)
+        })
+    }
+
+    pub(crate) fn by_id(id: u64) -> Option<Arc<Self>> {
+        table()
+            .values()
+            .filter_map(Weak::upgrade)
+            .find(|region| region.id == id)
+    }
+
+    /// A descriptor from which peers can only read.
+    pub(crate) fn expose_to_readers(&self) -> Result<BorrowedFd<'_>, memfd::Error> {
+        let mut exposure = self.exposure.lock().unwrap_or_else(PoisonError::into_inner);
+        if *exposure == Exposure::None {
+            memfd::seal_read_only(self.fd.as_fd())?;
+            *exposure = Exposure::ReadOnly;
+        }
+        Ok(self.fd.as_fd())
+    }
+
+    /// A descriptor through which peers can write, unless the buffer was sealed for readers before.
+    pub(crate) fn expose_to_writers(&self) -> Option<BorrowedFd<'_>> {
+        let mut exposure = self.exposure.lock().unwrap_or_else(PoisonError::into_inner);
+        if *exposure == Exposure::ReadOnly {
+            return None;
+        }
+        *exposure = Exposure::Writable;
+        Some(self.fd.as_fd())
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        table().remove(&(self.start() as usize));
+    }
+}
+
+fn table() -> std::sync::MutexGuard<'static, BTreeMap<usize, Weak<Region>>> {
+    REGIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_is_found_in_its_buffer_and_nowhere_else() {
+        let region = Region::allocate(10_000).unwrap();
+        let start = region.start() as usize;
+        let (_, place) = Region::containing(start + 100, 200).unwrap();
+        assert_eq!(
+            place,
+            RegionPlace {
+                region: region.id(),
+                offset: 100
+            }
+        );
+        assert!(Region::containing(start + 9_900, 200).is_none());
+        assert!(
+            Region::containing(start.wrapping_sub(1), 1)
+                .is_none_or(|(other, _)| other.id() != region.id())
+        );
+        drop(region);
+        assert!(Region::containing(start + 100, 200).is_none());
+    }
+
+    #[test]
+    fn a_buffer_shown_to_readers_stays_read_only() {
+        let region = Region::allocate(4096).unwrap();
+        assert!(region.expose_to_readers().is_ok());
+        assert!(region.expose_to_writers().is_none());
+        let other = Region::allocate(4096).unwrap();
+        let fd = other.expose_to_writers().unwrap();
+        assert!(memfd::adopt(fd, 4096, true).is_ok());
+    }
+}

@@ -1,0 +1,387 @@
+//! The background thread: one a process, asleep in `epoll` unless something rare happens.
+//!
+//! It accepts and makes connections, notices deaths, hands out DMA buffers and serves one-sided operations on
+//! ordinary memory, so that none of this depends on what the program does. It never touches the rings: what it
+//! finds out goes to the port as a [`Notice`], which the next poll takes.
+
+mod control;
+mod greet;
+mod jobs;
+mod linked;
+mod meet;
+mod offer;
+mod run;
+mod state;
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bcl_node::{Address, Bound, Folder, JobKey};
+use bcl_shm::bell::{self, Bell};
+use bcl_shm::memfd::Mapping;
+use bcl_shm::page::Page;
+use bcl_shm::sync::{AtomicBool, Ordering, fence};
+use rustix::event::EventfdFlags;
+use rustix::io::Errno;
+
+use crate::engine::link::Link;
+use crate::engine::rma::{RmaOp, WindowInfo};
+use crate::engine::upcalls::{LinkId, OpId};
+use crate::fork;
+use crate::status::{Cause, OpError};
+use crate::window::WindowTable;
+
+/// How long messages are copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CopyMode {
+    /// By the kernel in one copy where it is permitted, else pipelined through shared memory.
+    #[default]
+    Auto,
+    /// Always pipelined through shared memory.
+    Stream,
+}
+
+/// What the thread tells a port.
+#[derive(Debug)]
+pub enum Notice {
+    /// A connection is up.
+    Connected {
+        peer: Address,
+        link: Box<Link>,
+        initiated: bool,
+    },
+    /// A connection could not be made.
+    Failed { peer: Address, error: OpError },
+    /// A peer is gone.
+    Gone { link: LinkId, cause: Cause },
+    /// A peer's DMA buffer, mapped for reading, or `None` if it cannot be had.
+    Region {
+        link: LinkId,
+        region: u64,
+        mapping: Option<Mapping>,
+    },
+    /// How a peer's window can be reached; `None` if nothing is bound there.
+    Window {
+        link: LinkId,
+        window: u16,
+        info: Option<WindowInfo>,
+    },
+    /// The owner's thread has served an operation.
+    RmaDone {
+        link: LinkId,
+        op: OpId,
+        result: Result<u64, OpError>,
+    },
+    /// This thread has written into a window that asks for notices.
+    RmaArrived {
+        peer: Address,
+        window: u16,
+        offset: u64,
+        len_bytes: u64,
+    },
+}
+
+/// What a port and the thread have in common.
+#[derive(Debug)]
+pub struct Shared {
+    /// The port's address.
+    pub address: Address,
+    /// What everybody may read.
+    pub page: Page,
+    /// Rung by peers, and by the thread, while the port sleeps.
+    pub bell: Bell,
+    pub(crate) page_fd: OwnedFd,
+    pub(crate) key: JobKey,
+    pub(crate) allow_uids: Vec<u32>,
+    pub(crate) copy_mode: CopyMode,
+    windows: Mutex<WindowTable>,
+    notices: Mutex<Vec<Notice>>,
+    has_notices: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        address: Address,
+        page: Page,
+        page_fd: OwnedFd,
+        bell: Bell,
+        key: JobKey,
+        allow_uids: Vec<u32>,
+        copy_mode: CopyMode,
+    ) -> Self {
+        Self {
+            address,
+            page,
+            bell,
+            page_fd,
+            key,
+            allow_uids,
+            copy_mode,
+            windows: Mutex::default(),
+            notices: Mutex::default(),
+            has_notices: AtomicBool::new(false),
+        }
+    }
+
+    /// The port's windows; held by the thread while it serves a peer.
+    pub fn windows(&self) -> MutexGuard<'_, WindowTable> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    pub(crate) fn has_notices(&self) -> bool {
+        self.has_notices.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        self.has_notices.store(false, Ordering::Relaxed);
+        std::mem::take(&mut notices)
+    }
+
+    fn notify(&self, notice: Notice) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.push(notice);
+        self.has_notices.store(true, Ordering::Relaxed);
+        drop(notices);
+        fence(Ordering::SeqCst);
+        if self.page.sleep_epoch().load(Ordering::Relaxed) & 1 == 1 {
+            bell::ring(self.bell.ringer());
+        }
+    }
+}
+
+/// What a port asks of the thread.
+#[derive(Debug)]
+enum Command {
+    Open {
+        shared: Arc<Shared>,
+        bound: Bound,
+        folder: Arc<Folder>,
+    },
+    Close {
+        port: Address,
+        done: SyncSender<()>,
+    },
+    Connect {
+        port: Address,
+        to: Address,
+    },
+    AskRegion {
+        link: LinkId,
+        region: u64,
+    },
+    AskWindow {
+        link: LinkId,
+        window: u16,
+    },
+    Request {
+        link: LinkId,
+        op: RmaOp,
+    },
+    DropLink {
+        link: LinkId,
+    },
+    /// The process exits with this status: say so to everybody.
+    Exit {
+        status: i32,
+        done: SyncSender<()>,
+    },
+    Stop,
+}
+
+#[derive(Debug)]
+struct Mailbox {
+    commands: Mutex<VecDeque<Command>>,
+    wake: OwnedFd,
+}
+
+impl Mailbox {
+    fn send(&self, command: Command) {
+        self.commands
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_back(command);
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    fn take(&self) -> VecDeque<Command> {
+        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+        std::mem::take(&mut self.commands.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+/// A port's way to the thread.
+#[derive(Debug, Clone)]
+pub struct Service {
+    mailbox: Arc<Mailbox>,
+    generation: u64,
+}
+
+/// The thread of this process, while any port is open.
+struct Running {
+    service: Service,
+    thread: Option<JoinHandle<()>>,
+    ports: usize,
+}
+
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+
+fn running() -> MutexGuard<'static, Option<Running>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Service {
+    /// The running thread, or a new one; counts one more port.
+    pub(crate) fn join() -> Result<Self, std::io::Error> {
+        crate::exit::install();
+        let generation = fork::generation();
+        let mut current = running();
+        // After a fork the parent's thread is not ours: its memory is left alone, and a new one begins.
+        if let Some(stale) = current.take_if(|running| running.service.generation != generation) {
+            std::mem::forget(stale);
+        }
+        if current.is_none() {
+            *current = Some(Running::start(generation)?);
+        }
+        match current.as_mut() {
+            Some(running) => {
+                running.ports += 1;
+                Ok(running.service.clone())
+            }
+            None => Err(std::io::Error::other("the service thread did not start")),
+        }
+    }
+
+    /// Hands a new port over.
+    pub(crate) fn open_port(&self, shared: Arc<Shared>, bound: Bound, folder: Arc<Folder>) {
+        self.mailbox.send(Command::Open {
+            shared,
+            bound,
+            folder,
+        });
+    }
+
+    /// Returns when the thread no longer touches anything of the port; the last port ends the thread.
+    pub(crate) fn close_port(&self, shared: &Arc<Shared>) {
+        let (done, wait) = std::sync::mpsc::sync_channel(1);
+        self.mailbox.send(Command::Close {
+            port: shared.address,
+            done,
+        });
+        let _ = wait.recv();
+        self.leave();
+    }
+
+    /// One port fewer.
+    pub(crate) fn leave(&self) {
+        let mut current = running();
+        let Some(running) = current
+            .as_mut()
+            .filter(|running| running.service.generation == self.generation)
+        else {
+            return;
+        };
+        running.ports -= 1;
+        if running.ports == 0 {
+            let mut last = current.take();
+            drop(current);
+            self.mailbox.send(Command::Stop);
+            if let Some(thread) = last.as_mut().and_then(|running| running.thread.take()) {
+                let _ = thread.join();
+            }
+        }
+    }
+
+    pub(crate) fn connect(&self, shared: &Shared, to: Address) {
+        self.mailbox.send(Command::Connect {
+            port: shared.address,
+            to,
+        });
+    }
+
+    pub(crate) fn ask_region(&self, link: LinkId, region: u64) {
+        self.mailbox.send(Command::AskRegion { link, region });
+    }
+
+    pub(crate) fn ask_window(&self, link: LinkId, window: u16) {
+        self.mailbox.send(Command::AskWindow { link, window });
+    }
+
+    pub(crate) fn request(&self, link: LinkId, op: RmaOp) {
+        self.mailbox.send(Command::Request { link, op });
+    }
+
+    pub(crate) fn drop_link(&self, link: LinkId) {
+        self.mailbox.send(Command::DropLink { link });
+    }
+}
+
+impl Running {
+    fn start(generation: u64) -> Result<Self, std::io::Error> {
+        let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let mailbox = Arc::new(Mailbox {
+            commands: Mutex::default(),
+            wake,
+        });
+        let state = state::State::new(Arc::clone(&mailbox))?;
+        let thread = without_signals(|| {
+            std::thread::Builder::new()
+                .name("bcl-service".into())
+                .spawn(move || run::run(state))
+        })?;
+        Ok(Self {
+            service: Service {
+                mailbox,
+                generation,
+            },
+            thread: Some(thread),
+            ports: 0,
+        })
+    }
+}
+
+/// The new thread inherits the mask: the program's signals are for the program's threads.
+fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets live on this stack; the mask of the calling thread is put back before returning.
+    unsafe {
+        let mut all = std::mem::zeroed::<libc::sigset_t>();
+        let mut before = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = spawn();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}
+
+/// Called when the process exits: tells the peers of all ports the status, and removes the names.
+pub(crate) fn farewell(status: i32) {
+    let service = match RUNNING.try_lock() {
+        Ok(current) => current.as_ref().map(|running| running.service.clone()),
+        Err(_) => None,
+    };
+    let Some(service) = service.filter(|service| service.generation == fork::generation()) else {
+        return;
+    };
+    let (done, wait) = std::sync::mpsc::sync_channel(1);
+    service.mailbox.send(Command::Exit { status, done });
+    let _ = wait.recv_timeout(Duration::from_millis(200));
+}
+
+/// What an errno of making a connection means for the operations that wait for it.
+fn op_error_of(errno: Errno) -> OpError {
+    match errno {
+        Errno::MFILE | Errno::NFILE => OpError::NoDescriptors,
+        Errno::NOMEM | Errno::NOSPC | Errno::NOBUFS => OpError::NoMemory,
+        _ => OpError::NoPort,
+    }
+}

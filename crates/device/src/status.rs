@@ -1,0 +1,133 @@
+//! How an operation, or a peer, came to its end.
+
+/// Why a peer is no longer there ([SEM-7.2]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// It closed its port.
+    Closed,
+    /// Its process exited with this status.
+    Exited(i32),
+    /// Its process was killed by this signal.
+    Killed(i32),
+    /// It went away and the kernel does not tell how (it called `_exit`, or was killed, on a kernel before 6.15).
+    Vanished,
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Closed => write!(f, "it closed its port"),
+            Self::Exited(status) => write!(f, "its process exited with status {status}"),
+            Self::Killed(signal) => write!(f, "its process was killed by signal {signal}"),
+            Self::Vanished => write!(f, "its process vanished"),
+        }
+    }
+}
+
+/// Why an operation failed; arrives with its completion event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OpError {
+    /// The message is longer than the buffer posted for it; both sides are told and nothing was written.
+    #[error(
+        "the message is {len_bytes} bytes long but the posted buffer holds {capacity_bytes}; post a larger buffer"
+    )]
+    Truncated {
+        /// Length of the message.
+        len_bytes: u64,
+        /// Length of the posted buffer.
+        capacity_bytes: u64,
+    },
+    /// No process has this port open.
+    #[error("nobody has this port open; check the address and that the peer has started")]
+    NoPort,
+    /// The peer belongs to a job with another key.
+    #[error("the peer belongs to another job: its job key differs (BCL_JOB_KEY, BCL_JOB_KEY_FILE)")]
+    KeyMismatch,
+    /// The peer speaks another version of the protocol.
+    #[error(
+        "the peer speaks version {theirs} and this library speaks version {ours}; install the same BCL on both"
+    )]
+    VersionMismatch {
+        /// Version of this library.
+        ours: u32,
+        /// Version of the peer.
+        theirs: u32,
+    },
+    /// The other user does not let us attach, or we do not let them.
+    #[error(
+        "the users differ and the job does not allow it; list the user id in BCL_ALLOW_UIDS on both sides"
+    )]
+    NotAllowed,
+    /// No tier reaches that node.
+    #[error(
+        "no way leads to this node: only ports of the same node, or in the same socket folder, can be reached"
+    )]
+    Unreachable,
+    /// The peer is gone.
+    #[error("the peer is gone: {0}")]
+    PeerGone(Cause),
+    /// The window does not permit this access.
+    #[error("the owner of the window does not permit this access")]
+    RmaDenied,
+    /// The access reaches outside the window.
+    #[error("the access reaches outside the window, or an atomic is not 8-byte aligned")]
+    RmaRange,
+    /// Nothing is bound to this open channel.
+    #[error("the peer has bound no memory to this open channel")]
+    NoWindow,
+    /// The operation was canceled.
+    #[error("canceled")]
+    Canceled,
+    /// The sender's memory could not be read, or the receiver's not be written.
+    #[error("the memory given is not mapped")]
+    Fault,
+    /// There is no memory for a connection.
+    #[error("there is no memory for a connection with the peer")]
+    NoMemory,
+    /// There are no file descriptors for a connection.
+    #[error(
+        "there are no file descriptors left for a connection with the peer; raise the limit (ulimit -n)"
+    )]
+    NoDescriptors,
+    /// The peer broke the protocol; the connection was cut.
+    #[error("the peer broke the protocol and was cut off")]
+    Protocol,
+}
+
+impl OpError {
+    /// Status for the peer's completion, in a cell ([SHM-4.6]); detail beside it.
+    pub(crate) fn to_wire(self) -> (u64, u64) {
+        match self {
+            Self::Truncated { capacity_bytes, .. } => (wire::TRUNCATED, capacity_bytes),
+            Self::Canceled => (wire::CANCELED, 0),
+            Self::Fault => (wire::FAULT, 0),
+            Self::NoMemory => (wire::NO_MEMORY, 0),
+            _ => (wire::OTHER, 0),
+        }
+    }
+
+    /// What a peer's status means for a message of `len_bytes`.
+    pub(crate) fn from_wire(status: u64, detail: u64, len_bytes: u64) -> Result<(), Self> {
+        match status {
+            wire::OK => Ok(()),
+            wire::TRUNCATED => Err(Self::Truncated {
+                len_bytes,
+                capacity_bytes: detail,
+            }),
+            wire::CANCELED => Err(Self::Canceled),
+            wire::FAULT => Err(Self::Fault),
+            wire::NO_MEMORY => Err(Self::NoMemory),
+            _ => Err(Self::Protocol),
+        }
+    }
+}
+
+/// Status words of FIN cells.
+mod wire {
+    pub const OK: u64 = 0;
+    pub const TRUNCATED: u64 = 1;
+    pub const CANCELED: u64 = 2;
+    pub const FAULT: u64 = 3;
+    pub const NO_MEMORY: u64 = 4;
+    pub const OTHER: u64 = 5;
+}
