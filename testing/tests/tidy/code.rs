@@ -20,11 +20,6 @@ pub fn code_only(source: &str) -> String {
     code
 }
 
-/// The words (identifiers, keywords, numbers) of blanked code.
-pub fn words(code: &str) -> impl Iterator<Item = &str> {
-    code.split(|c| !is_word(c)).filter(|word| !word.is_empty())
-}
-
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -127,9 +122,4 @@ fn blanks_comments_and_literals_and_keeps_lines() {
     for (source, expected) in cases {
         assert_eq!(code_only(source), expected, "of {source:?}");
     }
-}
-
-#[test]
-fn splits_words() {
-    assert_eq!(words("a::b_c(1)").collect::<Vec<_>>(), ["a", "b_c", "1"]);
 }
