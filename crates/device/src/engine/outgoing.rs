@@ -345,8 +345,9 @@ impl Outgoing {
         to: Address,
         counters: &Page,
     ) -> Result<(), Corrupt> {
-        let newly = handled.wrapping_sub(self.handled as u32);
-        if newly as usize > self.in_flight.len() {
+        // A finish, or a cell taken meanwhile, may have said more already.
+        let newly = handled.wrapping_sub(self.handled as u32) as i32;
+        if newly > 0 && newly as usize > self.in_flight.len() {
             return Err(Corrupt("count of handled messages"));
         }
         for _ in 0..newly {
@@ -371,22 +372,6 @@ impl Outgoing {
     pub fn check_handled(&mut self, link: &Link) -> Option<u32> {
         let handled = link.pair.peer_returns().handled.load(Ordering::Acquire);
         (handled != self.handled).then_some(handled as u32)
-    }
-
-    /// As [`on_handled`](Self::on_handled), for a count read before cells that may have said as much already.
-    pub fn on_handled_if_ahead(
-        &mut self,
-        handled: u32,
-        up: &mut impl Upcalls,
-        to: Address,
-        counters: &Page,
-    ) -> Result<(), Corrupt> {
-        let behind = (handled.wrapping_sub(self.handled as u32) as i32) < 0;
-        if behind {
-            Ok(())
-        } else {
-            self.on_handled(handled, up, to, counters)
-        }
     }
 
     /// The receiver has finished a message that it had put off.

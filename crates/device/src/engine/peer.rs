@@ -148,8 +148,8 @@ impl Peer {
         };
         while !up.is_full() {
             let Some(words) = link.pair.cells_in.receive() else {
-                let current = out.on_handled_if_ahead(handled, up, ctx.from, ctx.counters);
-                return current.map(|()| true);
+                out.on_handled(handled, up, ctx.from, ctx.counters)?;
+                return Ok(true);
             };
             let message = Message::decode(&words)?;
             Self::on_message(link, out, incoming, &message, ctx, up)?;
