@@ -5,6 +5,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use rustix::pipe::PipeFlags;
 
@@ -41,11 +42,50 @@ impl Bell {
 
 /// Rings; never blocks, even if a hostile holder of the same pipe took its non-blocking flag away.
 ///
-/// A full pipe is a bell that rings already.
+/// A full pipe is a bell that rings already, and one whose owner is gone wakes nobody.
 pub fn ring(ringer: BorrowedFd<'_>) {
+    without_sigpipe(|| match write_nowait(ringer) {
+        // Linux before 6.4 knows no such flag for pipes. What is left then is a moment in which a
+        // hostile holder could fill a pipe that it made blocking.
+        Err(Errno::OPNOTSUPP) if is_writable(ringer) => rustix::io::write(ringer, &[1]).map(drop),
+        written => written,
+    });
+}
+
+fn write_nowait(ringer: BorrowedFd<'_>) -> Result<(), Errno> {
     let byte = [IoSlice::new(&[1])];
     // Offset -1: a pipe has none.
-    let _ = rustix::io::pwritev2(ringer, &byte, u64::MAX, ReadWriteFlags::NOWAIT);
+    rustix::io::pwritev2(ringer, &byte, u64::MAX, ReadWriteFlags::NOWAIT).map(drop)
+}
+
+fn is_writable(ringer: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(ringer, PollFlags::OUT)];
+    let at_once = rustix::time::Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    matches!(rustix::event::poll(&mut fds, Some(&at_once)), Ok(1))
+}
+
+/// Writes to a pipe whose reader may be dead. The signal that comes of it would end a program that is
+/// not written in Rust, so it is held back and taken away.
+fn without_sigpipe(write: impl FnOnce() -> Result<(), Errno>) {
+    // SAFETY: the sets are initialised by `sigemptyset` and `pthread_sigmask` before they are read;
+    // the calls change the mask of this thread, and the last one restores it.
+    unsafe {
+        let mut sigpipe = std::mem::zeroed();
+        libc::sigemptyset(&mut sigpipe);
+        libc::sigaddset(&mut sigpipe, libc::SIGPIPE);
+        let mut before = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, &sigpipe, &mut before);
+        // One that the program itself held back stays pending; ours melts into it.
+        let was_blocked = libc::sigismember(&before, libc::SIGPIPE) == 1;
+        if write() == Err(Errno::PIPE) && !was_blocked {
+            let at_once = std::mem::zeroed();
+            libc::sigtimedwait(&sigpipe, std::ptr::null_mut(), &at_once);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+    }
 }
 
 /// Whether a descriptor that a peer sent as its ringer is a pipe at all.
@@ -58,25 +98,15 @@ pub fn is_ringer(fd: BorrowedFd<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::event::{PollFd, PollFlags, poll};
+    use crate::sync::{AtomicBool, Ordering};
 
     fn rings(bell: &Bell) -> bool {
-        let mut fds = [PollFd::new(bell, PollFlags::IN)];
-        poll(
-            &mut fds,
-            Some(&rustix::time::Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-        )
-        .unwrap()
-            == 1
-    }
-
-    impl AsFd for Bell {
-        fn as_fd(&self) -> BorrowedFd<'_> {
-            self.read.as_fd()
-        }
+        let mut fds = [PollFd::from_borrowed_fd(bell.as_fd(), PollFlags::IN)];
+        let at_once = rustix::time::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        rustix::event::poll(&mut fds, Some(&at_once)).unwrap() == 1
     }
 
     #[test]
@@ -99,5 +129,27 @@ mod tests {
         }
         bell.silence();
         assert!(!rings(&bell));
+    }
+
+    #[test]
+    fn a_bell_whose_owner_is_gone_kills_nobody() {
+        static KILLED: AtomicBool = AtomicBool::new(false);
+        extern "C" fn on_sigpipe(_: libc::c_int) {
+            KILLED.store(true, Ordering::SeqCst);
+        }
+        let Bell { read, write } = Bell::new().unwrap();
+        drop(read);
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { libc::signal(libc::SIGPIPE, on_sigpipe as *const () as libc::sighandler_t) };
+        ring(write.as_fd());
+        assert!(!KILLED.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn a_full_pipe_is_known_to_be_full() {
+        let bell = Bell::new().unwrap();
+        assert!(is_writable(bell.ringer()));
+        while write_nowait(bell.ringer()).is_ok() {}
+        assert!(!is_writable(bell.ringer()));
     }
 }
