@@ -7,6 +7,12 @@ use crate::sync::{AtomicU64, Ordering};
 
 const ALIGN: u64 = 64;
 
+/// The longest payload of a ring of `size` bytes. One that is longer than half might find too little
+/// room on either side of the tail for ever, even in an empty ring.
+pub const fn max_len_bytes(size: u32) -> u32 {
+    size / 2
+}
+
 /// Where a payload lies: absolute positions, that only grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -17,6 +23,7 @@ pub struct Span {
 }
 
 /// Places `len_bytes` after `tail` in a ring of `size` bytes: aligned, and never across the ring's end.
+/// `len_bytes` is at most `size`, or it lies past the end.
 #[inline]
 pub fn place(tail: u64, len_bytes: u32, size: u32) -> Span {
     let size = u64::from(size);
@@ -56,11 +63,12 @@ impl ByteSender {
         }
     }
 
-    /// Room for `len_bytes` (at most `size`), or `None` until the receiver has released more.
+    /// Room for `len_bytes` (at most [`max_len_bytes`]), or `None` until the receiver has released more.
     ///
     /// The place is taken: fill it, then publish the cell that announces it.
     #[inline]
     pub fn reserve(&mut self, len_bytes: u32) -> Result<Option<*mut u8>, Corrupt> {
+        debug_assert!(len_bytes <= max_len_bytes(self.size));
         let span = place(self.tail, len_bytes, self.size);
         if span.end - self.released_seen > u64::from(self.size) {
             self.refresh()?;
@@ -113,8 +121,8 @@ impl ByteReceiver {
     /// The next payload, of the announced length, and the position to release when it has been read.
     #[inline]
     pub fn take(&mut self, len_bytes: u32) -> Result<(*const u8, u64), Corrupt> {
-        if len_bytes > self.size {
-            return Err(Corrupt("payload longer than its ring"));
+        if len_bytes > max_len_bytes(self.size) {
+            return Err(Corrupt("payload longer than its ring can hold"));
         }
         let span = place(self.tail, len_bytes, self.size);
         self.tail = span.end;
