@@ -165,6 +165,10 @@ fn seal(fd: BorrowedFd<'_>, seals: SealFlags) -> Result<(), Error> {
 /// Maps a segment that a peer sent, after making sure that touching it can never fault ([SHM-1.3]).
 pub fn adopt(fd: BorrowedFd<'_>, len_bytes: usize, writable: bool) -> Result<Mapping, Error> {
     let seals = rustix::fs::fcntl_get_seals(fd).map_err(|_| Error::Unsafe("it has no seals"))?;
+    // Huge pages can be sealed too, but they come from a pool that can be empty when one is touched.
+    if rustix::fs::fstatfs(fd).map_or(true, |fs| fs.f_type != TMPFS_MAGIC) {
+        return Err(Error::Unsafe("it is not made of ordinary pages"));
+    }
     if !seals.contains(SealFlags::SHRINK) {
         return Err(Error::Unsafe("it could be shrunk"));
     }
@@ -187,6 +191,8 @@ pub fn adopt(fd: BorrowedFd<'_>, len_bytes: usize, writable: bool) -> Result<Map
     };
     Mapping::map(fd, len_bytes, prot)
 }
+
+const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;
 
 #[cfg(test)]
 mod tests {
@@ -223,6 +229,21 @@ mod tests {
         ));
         let (short, _mapping) = create("x", 4096, Writers::Anybody).unwrap();
         assert!(adopt(short.as_fd(), 8192, false).is_err());
+    }
+
+    #[test]
+    fn huge_pages_are_refused() {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+        // A kernel without huge pages has nothing to refuse.
+        let Ok(fd) = rustix::fs::memfd_create("x", flags) else {
+            return;
+        };
+        rustix::fs::ftruncate(&fd, 2 << 20).unwrap();
+        seal(fd.as_fd(), SealFlags::SHRINK).unwrap();
+        assert!(matches!(
+            adopt(fd.as_fd(), 4096, false),
+            Err(Error::Unsafe("it is not made of ordinary pages"))
+        ));
     }
 
     #[test]
