@@ -6,9 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Polls before the first look at the clock or the scheduler.
-const EAGER_POLLS: u32 = 32;
-/// Polls between two yields while the core seems to be ours alone.
+/// Polls before the first yield, and between two, while the core seems to be ours alone.
 const POLLS_PER_PROBE: u32 = 256;
 /// A yield that takes longer let somebody else run: an empty one is a bare system call of 0.1-0.4 us.
 const SHARED_CORE_NS: u64 = 900;
@@ -71,7 +69,7 @@ impl Waiter {
         if self.shared_core {
             return self.give_way();
         }
-        if self.polls >= EAGER_POLLS && self.polls % POLLS_PER_PROBE == 0 {
+        if self.polls % POLLS_PER_PROBE == 0 {
             return self.give_way();
         }
         std::hint::spin_loop();
@@ -141,7 +139,7 @@ mod tests {
     fn a_free_core_is_not_given_away_at_once() {
         let mut waiter = Waiter::new();
         waiter.start();
-        for _ in 0..EAGER_POLLS {
+        for _ in 1..POLLS_PER_PROBE {
             assert_eq!(waiter.after_empty_poll(), Advice::Again);
         }
     }
