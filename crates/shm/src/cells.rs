@@ -5,7 +5,7 @@
 
 use crate::Corrupt;
 use crate::pair::ReturnLine;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Guarded, Ordering};
 
 /// Words in a cell.
 pub const CELL_WORDS: usize = 8;
@@ -14,14 +14,16 @@ pub const CELL_WORDS: usize = 8;
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Cell {
-    words: [AtomicU64; CELL_WORDS],
+    first: AtomicU64,
+    rest: [Guarded; CELL_WORDS - 1],
 }
 
 impl Cell {
     /// A cell that was never written.
     pub fn empty() -> Self {
         Self {
-            words: std::array::from_fn(|_| AtomicU64::new(0)),
+            first: AtomicU64::new(0),
+            rest: std::array::from_fn(|_| Guarded::new(0)),
         }
     }
 }
@@ -90,11 +92,12 @@ impl CellSender {
         debug_assert!(self.next - self.consumed_seen <= self.mask);
         // SAFETY: the index is masked to the ring, which is mapped (contract of `new`).
         let cell = unsafe { &*self.cells.add((self.next & self.mask) as usize) };
-        for (slot, word) in cell.words.iter().zip(words).skip(1) {
-            slot.store(*word, Ordering::Relaxed);
+        for (slot, word) in cell.rest.iter().zip(&words[1..]) {
+            slot.set(*word);
         }
         self.next += 1;
-        cell.words[0].store(words[0] | (self.next & SEQ_MASK), Ordering::Release);
+        cell.first
+            .store(words[0] | (self.next & SEQ_MASK), Ordering::Release);
     }
 }
 
@@ -132,20 +135,20 @@ impl CellReceiver {
     /// Whether [`receive`](Self::receive) would return a cell.
     #[inline]
     pub fn is_ready(&self) -> bool {
-        self.head().words[0].load(Ordering::Acquire) & SEQ_MASK == (self.next + 1) & SEQ_MASK
+        self.head().first.load(Ordering::Acquire) & SEQ_MASK == (self.next + 1) & SEQ_MASK
     }
 
     /// Takes the next cell, copied once, and gives its place back to the sender.
     #[inline]
     pub fn receive(&mut self) -> Option<Words> {
         let cell = self.head();
-        let first = cell.words[0].load(Ordering::Acquire);
+        let first = cell.first.load(Ordering::Acquire);
         if first & SEQ_MASK != (self.next + 1) & SEQ_MASK {
             return None;
         }
         let mut words = [first & !SEQ_MASK; CELL_WORDS];
-        for (word, slot) in words.iter_mut().zip(&cell.words).skip(1) {
-            *word = slot.load(Ordering::Relaxed);
+        for (word, slot) in words[1..].iter_mut().zip(&cell.rest) {
+            *word = slot.get();
         }
         self.next += 1;
         // SAFETY: `line` is valid for the life of `self` (contract of `new`).

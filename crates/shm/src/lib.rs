@@ -5,7 +5,7 @@
 //!
 //! Read in this order: [`memfd`] (how memory is had and mapped), [`pair`] (the layout of the segment two
 //! ports share), [`cells`] and [`bytes`] (its rings), [`page`] (what a port shows to everybody),
-//! [`fence`] and [`wait`] (how a receiver sleeps without costing the sender anything).
+//! [`sleep`], [`fence`], [`bell`] and [`wait`] (how a receiver sleeps without costing the sender anything).
 
 pub mod bell;
 pub mod bytes;
@@ -14,6 +14,7 @@ pub mod fence;
 pub mod memfd;
 pub mod page;
 pub mod pair;
+pub mod sleep;
 pub mod sync;
 pub mod wait;
 

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use crate::bytes::{ByteReceiver, ByteSender};
 use crate::cells::{Cell, CellReceiver, CellSender};
 use crate::memfd::Mapping;
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Version of the layout; ports of different versions refuse each other when they connect.
 pub const LAYOUT_VERSION: u32 = 1;
@@ -25,7 +25,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// What ports use: 152 KiB a pair.
+    /// What ports use: 148 KiB a pair, to which comes the peer's page of 4 KiB.
     pub const DEFAULT: Self = Self {
         cells: 128,
         pool_bytes: 32 << 10,
@@ -83,6 +83,22 @@ impl ReturnLine {
             system: AtomicU64::new(0),
             handled: AtomicU64::new(0),
         }
+    }
+}
+
+impl ReturnLine {
+    /// Says that all normal messages before `number` are handled. Cells that say otherwise of one of
+    /// them have been sent before ([SHM-4.4]).
+    #[inline]
+    pub fn tell_handled(&self, number: u64) {
+        self.handled.store(number, Ordering::Release);
+    }
+
+    /// How many normal messages are handled. Whoever now takes the cells that lie in the ring has all
+    /// that were sent before it was told.
+    #[inline]
+    pub fn handled(&self) -> u64 {
+        self.handled.load(Ordering::Acquire)
     }
 }
 
@@ -220,13 +236,16 @@ impl PairEnd {
 
     /// Writes magic, version and sizes; the connecting side does it before it hands the segment out.
     pub fn label(&self, geometry: Geometry) {
-        use crate::sync::Ordering::Relaxed;
         let header = self.header();
-        header.magic.store(MAGIC, Relaxed);
-        header.version.store(LAYOUT_VERSION, Relaxed);
-        header.cells.store(geometry.cells, Relaxed);
-        header.pool_bytes.store(geometry.pool_bytes, Relaxed);
-        header.stream_bytes.store(geometry.stream_bytes, Relaxed);
+        header.magic.store(MAGIC, Ordering::Relaxed);
+        header.version.store(LAYOUT_VERSION, Ordering::Relaxed);
+        header.cells.store(geometry.cells, Ordering::Relaxed);
+        header
+            .pool_bytes
+            .store(geometry.pool_bytes, Ordering::Relaxed);
+        header
+            .stream_bytes
+            .store(geometry.stream_bytes, Ordering::Relaxed);
     }
 
     /// The line where this end says how far it has got.
