@@ -20,13 +20,17 @@ build: bootstrap-build ## the release build: target/release/bcl, libbcl.so, libb
 demo: build ## two processes exchange messages: latencies and bandwidths beside the machine's limits
 	@scripts/demo.sh $(TARGET)/release
 
-test: test-rust test-doc ## everything that must pass
+test: test-rust test-doc test-loom ## everything that must pass
 
 test-rust: bootstrap-test ## unit, integration and real-process tests, the conformance suite, house rules
 	cargo nextest run --workspace --locked --cargo-quiet --status-level fail --final-status-level fail
 
 test-doc: bootstrap-build ## the examples in the documentation
 	cargo test --workspace --doc --locked --quiet
+
+test-loom: bootstrap-build ## models of the lock-free structures, in every order that memory permits
+	RUSTFLAGS="--cfg loom" cargo test --package bcl-shm --test loom --profile model --locked --quiet \
+	    --target-dir $(TARGET)/loom
 
 rules: bootstrap-test ## which test names which rule of spec/semantics.md; fails if one has none
 	@cargo test --locked --quiet --package bcl-testing --test tidy rules::each_rule_of_the_semantics_has_a_test -- --nocapture
@@ -49,4 +53,4 @@ clean: ## removes what was built
 bootstrap-%:
 	@scripts/bootstrap.sh $*
 
-.PHONY: help build demo test test-rust test-doc rules fmt lint doc ci clean
+.PHONY: help build demo test test-rust test-doc test-loom rules fmt lint doc ci clean

@@ -1,6 +1,6 @@
 //! Models of the lock-free structures: loom runs them in every order that the memory model permits.
 //!
-//!     RUSTFLAGS="--cfg loom" cargo test -p bcl-shm --release --test loom
+//!     make test-loom
 //!
 //! Memory that one word's release hands over is a plain cell here (`sync::Guarded`, the payload in
 //! `memory.rs`), so an order that has a hole fails a model even where no wrong value shows.
