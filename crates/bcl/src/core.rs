@@ -104,12 +104,13 @@ impl Core {
                 data.len()
             )));
         }
-        let op = self.state.ops.insert(Op {
-            cookie,
-            buffer: None,
-        });
-        if self.device.send_system(to, data, op, &mut self.state) {
-            self.state.ops.take(op);
+        let name = |state: &mut State| {
+            state.ops.insert(Op {
+                cookie,
+                buffer: None,
+            })
+        };
+        if self.device.send_system(to, data, &mut self.state, name) {
             self.state.sent_at_once(to, cookie, data.len() as u64);
         }
         self.settle();

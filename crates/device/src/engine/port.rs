@@ -69,14 +69,15 @@ impl ShmPort {
     }
 
     /// Sends a system message (at most [`SYSTEM_MAX`](crate::SYSTEM_MAX) bytes). True: it is with the receiver
-    /// already and no completion follows. False: a copy waits, and `sent` will be called.
+    /// already and no completion follows. False: a copy waits under the name that `name` gives it, and `sent`
+    /// will be called.
     #[inline]
-    pub fn send_system(
+    pub fn send_system<U: Upcalls>(
         &mut self,
         to: Address,
         data: &[u8],
-        op: OpId,
-        up: &mut impl Upcalls,
+        up: &mut U,
+        name: impl FnOnce(&mut U) -> OpId,
     ) -> bool {
         let slot = self.peer_for(to);
         let Some(peer) = self.peers.get_mut(slot) else {
@@ -87,18 +88,16 @@ impl ShmPort {
             Some(link) => peer.out.try_system(link, handled, data, &self.shared.page),
             None => Ok(false),
         };
-        match sent {
-            Ok(true) => {
-                if let Some(link) = &mut peer.link {
-                    link.after_cells(&self.shared.page);
-                }
-                return true;
+        if sent == Ok(true) {
+            if let Some(link) = &mut peer.link {
+                link.after_cells(&self.shared.page);
             }
-            Ok(false) => peer.out.queue_system(op, data),
-            Err(_) => {
-                peer.out.queue_system(op, data);
-                self.cut(slot, up);
-            }
+            return true;
+        }
+        let op = name(up);
+        peer.out.queue_system(op, data);
+        if sent.is_err() {
+            self.cut(slot, up);
         }
         false
     }
