@@ -318,6 +318,11 @@ impl Core {
         self.settle();
     }
 
+    /// Whether peers have something to finish for us.
+    pub(crate) fn expects_completions(&self) -> bool {
+        self.state.expects_completions()
+    }
+
     /// Waits for an event, at most so long; `None` for ever.
     pub fn wait(
         &mut self,
@@ -333,7 +338,8 @@ impl Core {
                 return Ok(Some(event));
             }
             let expired = |deadline: Instant| Instant::now() >= deadline;
-            match self.waiter.after_empty_poll() {
+            let state = &self.state;
+            match self.waiter.after_empty_poll(|| state.expects_completions()) {
                 Advice::Again => {}
                 Advice::Yielded => {
                     self.device.count(Counter::Yields);

@@ -176,12 +176,15 @@ pub fn wait_unlocked(
     let mut waiter = Waiter::new();
     waiter.start();
     loop {
-        let mut polled = Ok(None);
-        locked(&mut |core| polled = core.poll(which));
+        let (mut polled, mut expecting) = (Ok(None), false);
+        locked(&mut |core| {
+            polled = core.poll(which);
+            expecting = core.expects_completions();
+        });
         if let Some(event) = polled? {
             return Ok(Some(event));
         }
-        let advice = waiter.after_empty_poll();
+        let advice = waiter.after_empty_poll(|| expecting);
         if advice == Advice::Again {
             continue;
         }

@@ -41,6 +41,11 @@ impl State {
         !self.sends.is_empty() || !self.recvs.is_empty()
     }
 
+    /// Whether operations are under way besides posts that no message has met.
+    pub fn expects_completions(&self) -> bool {
+        self.ops.len() > self.matching.posted()
+    }
+
     /// A send that needs nothing remembered has completed at once.
     #[inline]
     pub fn sent_at_once(&mut self, to: Address, cookie: u64, len_bytes: u64) {

@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 const POLLS_PER_PROBE: u32 = 256;
 /// A yield that takes longer let somebody else run: an empty one is a bare system call of 0.1-0.4 us.
 const SHARED_CORE_NS: u64 = 900;
-/// Sleep after this long on a core of our own. Waking up costs 26-77 us, so polling about as long as
-/// that loses at most a factor of two against knowing the future.
-const SPIN_LIMIT: Duration = Duration::from_micros(60);
+/// Sleep after this long on a core of our own. Waking up costs 26-77 us, so polling not much longer than
+/// that loses little against knowing the future.
+const SPIN_LIMIT: Duration = Duration::from_micros(100);
+/// The same when a peer is at work for us, copying a large message perhaps: the end is in sight.
+const EXPECTING_LIMIT: Duration = Duration::from_millis(2);
 /// Sleep after this long on a shared core: giving it away costs others little.
 const YIELD_LIMIT: Duration = Duration::from_millis(1);
 /// Yields in a row that come back at once before a shared core is believed to be ours again.
@@ -62,27 +64,23 @@ impl Waiter {
         self.since = None;
     }
 
-    /// Called after each poll that found nothing.
+    /// Called after each poll that found nothing. `expecting`: operations of ours are under way.
     #[inline]
-    pub fn after_empty_poll(&mut self) -> Advice {
+    pub fn after_empty_poll(&mut self, expecting: impl FnOnce() -> bool) -> Advice {
         self.polls += 1;
-        if self.shared_core {
-            return self.give_way();
+        if self.shared_core || self.polls % POLLS_PER_PROBE == 0 {
+            return self.give_way(expecting());
         }
-        if self.polls % POLLS_PER_PROBE == 0 {
-            return self.give_way();
-        }
-        std::hint::spin_loop();
         Advice::Again
     }
 
-    fn give_way(&mut self) -> Advice {
+    fn give_way(&mut self, expecting: bool) -> Advice {
         let before = Instant::now();
         let waited = before.duration_since(*self.since.get_or_insert(before));
-        let limit = if self.shared_core {
-            YIELD_LIMIT
-        } else {
-            SPIN_LIMIT
+        let limit = match (self.shared_core, expecting) {
+            (false, true) => EXPECTING_LIMIT,
+            (false, false) => SPIN_LIMIT,
+            (true, _) => YIELD_LIMIT,
         };
         if waited > limit {
             return Advice::Sleep;
@@ -131,7 +129,7 @@ mod tests {
                 ..Waiter::new()
             };
             waiter.start();
-            while waiter.after_empty_poll() != Advice::Sleep {}
+            while waiter.after_empty_poll(|| false) != Advice::Sleep {}
         }
     }
 
@@ -140,7 +138,7 @@ mod tests {
         let mut waiter = Waiter::new();
         waiter.start();
         for _ in 1..POLLS_PER_PROBE {
-            assert_eq!(waiter.after_empty_poll(), Advice::Again);
+            assert_eq!(waiter.after_empty_poll(|| false), Advice::Again);
         }
     }
 }
