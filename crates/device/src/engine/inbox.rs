@@ -10,6 +10,11 @@ use super::message::{INLINE_MAX, Message};
 
 /// System messages of one sender that may be unreleased at a time; the sender waits beyond that.
 pub const SYSTEM_CREDITS: u64 = 128;
+/// Room goes back to the sender in batches of so many messages, or so many bytes, or when a poll finds nothing:
+/// a sender that waits reads the return line again and again, and each write to it then costs a cache miss.
+const BATCH: u64 = 16;
+const BATCH_BYTES: u64 = 8 << 10;
+
 /// Longest message of the system channel.
 pub const SYSTEM_MAX: usize = 8192;
 
@@ -24,6 +29,10 @@ struct Held {
 #[derive(Debug)]
 pub struct Inbox {
     first: u64,
+    /// What the sender knows of `first`, and of the pool's end.
+    returned: u64,
+    pool_returned: u64,
+    pool_end: u64,
     held: VecDeque<Held>,
     /// Tiny messages are copied out of their cell, so that a held one does not block the ring.
     copies: Box<[[u8; INLINE_MAX]]>,
@@ -33,6 +42,9 @@ impl Inbox {
     pub fn new() -> Self {
         Self {
             first: 0,
+            returned: 0,
+            pool_returned: 0,
+            pool_end: 0,
             held: VecDeque::new(),
             copies: vec![[0; INLINE_MAX]; SYSTEM_CREDITS as usize].into_boxed_slice(),
         }
@@ -78,15 +90,29 @@ impl Inbox {
             Some(held) if !held.released => held.released = true,
             _ => return false,
         }
-        let mut pool_end = None;
         while let Some(front) = self.held.front().filter(|held| held.released) {
-            pool_end = front.pool_end.or(pool_end);
+            self.pool_end = front.pool_end.unwrap_or(self.pool_end);
             self.held.pop_front();
             self.first += 1;
         }
-        if let Some(end) = pool_end {
-            pair.pool_in.release(end);
+        if self.first - self.returned >= BATCH || self.pool_end - self.pool_returned >= BATCH_BYTES
+        {
+            self.give_back(pair);
         }
+        true
+    }
+
+    /// Tells the sender of all room there is; false if it knows.
+    #[inline]
+    pub fn give_back(&mut self, pair: &mut PairEnd) -> bool {
+        if self.first == self.returned {
+            return false;
+        }
+        if self.pool_end != self.pool_returned {
+            self.pool_returned = self.pool_end;
+            pair.pool_in.release(self.pool_end);
+        }
+        self.returned = self.first;
         pair.my_returns()
             .system
             .store(self.first, Ordering::Release);

@@ -41,6 +41,8 @@ pub struct Incoming {
     published: u64,
     waiting: HashMap<u32, (u16, Waiting)>,
     waiting_bytes: usize,
+    /// Up to where the stream ring has been copied out and not yet released.
+    stream_end: Option<u64>,
     transfers: Transfers,
 }
 
@@ -52,6 +54,7 @@ impl Incoming {
             published: 0,
             waiting: HashMap::new(),
             waiting_bytes: 0,
+            stream_end: None,
             transfers: Transfers::default(),
         }
     }
@@ -137,10 +140,7 @@ impl Incoming {
             }
             None => self.keep(out, number, message.channel, payload)?,
         }
-        if let Some(end) = end {
-            link.pair.stream_in.release(end);
-        }
-        self.publish(link, out);
+        self.stream_end = end.or(self.stream_end);
         Ok(())
     }
 
@@ -175,7 +175,6 @@ impl Incoming {
                     .insert(number, (message.channel, Waiting::Announced(payload)));
             }
         }
-        self.publish(link, out);
         Ok(())
     }
 
@@ -193,6 +192,7 @@ impl Incoming {
             self.transfers
                 .on_data(message.args[0] as u32, start, message.len_bytes as usize)?;
         link.pair.stream_in.release(end);
+        self.stream_end = None;
         if let Some(finished) = finished {
             finish(out, finished, ctx, up);
         }
@@ -309,17 +309,20 @@ impl Incoming {
         number
     }
 
-    /// Tells the sender what has been handled. A message put off counts only once the cell that says so
-    /// has left: otherwise its sender would take it for completed ([SHM-4.4]).
+    /// Tells the sender what has been handled, after each batch of cells; false if it knows. A message put off
+    /// counts only once the cell that says so has left: otherwise its sender would take it for completed ([SHM-4.4]).
     #[inline]
-    pub fn publish(&mut self, link: &Link, out: &Outgoing) {
-        if self.published != self.arrived && out.control_is_empty() {
-            self.published = self.arrived;
-            link.pair
-                .my_returns()
-                .handled
-                .store(self.arrived, Ordering::Release);
+    pub fn publish(&mut self, link: &mut Link, out: &Outgoing) -> bool {
+        if let Some(end) = self.stream_end.take() {
+            link.pair.stream_in.release(end);
         }
+        if self.published == self.arrived || !out.control_is_empty() {
+            return false;
+        }
+        self.published = self.arrived;
+        let line = link.pair.my_returns();
+        line.handled.store(self.arrived, Ordering::Release);
+        true
     }
 
     /// Ends everything: the sender is gone.

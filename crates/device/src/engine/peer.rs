@@ -18,6 +18,9 @@ const CELLS_PER_TURN: u32 = 32;
 /// the peer's next message down.
 const POLLS_PER_RETURN_CHECK: u32 = 256;
 
+/// Empty polls between two attempts to send what waits for room. Each looks at the return line too.
+const POLLS_PER_RETRY: u32 = 4;
+
 /// See the module.
 #[derive(Debug)]
 pub struct Peer {
@@ -60,7 +63,7 @@ impl Peer {
             if up.is_full() {
                 break;
             }
-            let Some(words) = link.pair.cells_in.receive() else {
+            let Some(words) = link.pair.cells_in.take() else {
                 break;
             };
             let message = Message::decode(&words)?;
@@ -69,17 +72,27 @@ impl Peer {
         }
         if moved {
             self.idle_polls = 0;
+            link.pair.cells_in.give_back();
+            self.incoming.publish(link, &self.out);
             link.after_returns(ctx.counters);
         } else {
             self.idle_polls += 1;
+            if self.incoming.inbox.give_back(&mut link.pair) {
+                link.after_returns(ctx.counters);
+            }
         }
-        if self.out.has_work()
-            || self.incoming.is_copying()
-            || self.idle_polls >= POLLS_PER_RETURN_CHECK
-        {
+        if self.is_time_to_work(moved) {
             moved |= self.work(ctx, up)?;
         }
         Ok(moved)
+    }
+
+    #[inline]
+    fn is_time_to_work(&self, moved: bool) -> bool {
+        let retry = moved || self.idle_polls % POLLS_PER_RETRY == 0;
+        (self.out.has_work() && retry)
+            || self.incoming.is_copying()
+            || self.idle_polls >= POLLS_PER_RETURN_CHECK
     }
 
     fn on_message(
@@ -128,8 +141,10 @@ impl Peer {
             )?
         {
             moved = true;
-            self.incoming.publish(link, &self.out);
             link.after_cells(ctx.counters);
+        }
+        if self.incoming.publish(link, &self.out) {
+            link.after_returns(ctx.counters);
         }
         Ok(moved)
     }
