@@ -367,7 +367,7 @@ impl Core {
     /// Arms the port for sleep; false if there is an event of that kind to take first.
     pub(crate) fn fall_asleep(&mut self, which: Which) -> bool {
         self.report();
-        let armed = self.device.arm(&mut self.state);
+        let armed = self.arm();
         let has_event = match which {
             Which::Send => !self.state.sends.is_empty(),
             Which::Recv => !self.state.recvs.is_empty(),
@@ -377,6 +377,16 @@ impl Core {
             self.device.count(Counter::Sleeps);
         }
         armed && !has_event
+    }
+
+    /// Asleep in the eyes of the peers, with all that they have to ring for. False: something has moved,
+    /// and the bell was silenced.
+    fn arm(&mut self) -> bool {
+        let armed = self.device.arm(&mut self.state);
+        if !armed {
+            self.rang_myself = false;
+        }
+        armed
     }
 
     /// Awake: peers need not ring.
@@ -413,9 +423,7 @@ impl Core {
 
     #[cold]
     fn settle_watched(&mut self) {
-        while !self.state.has_events() && !self.device.is_armed() {
-            self.device.arm(&mut self.state);
-        }
+        while !self.state.has_events() && !self.arm() {}
         if self.state.has_events() && !self.rang_myself {
             self.rang_myself = true;
             bell::ring(self.device.shared().bell.ringer());

@@ -129,7 +129,11 @@ impl Peer {
         self.idle_polls = 0;
         let mut moved = self.incoming.progress(link, &mut self.out, ctx, up);
         if self.out.awaits_handling() {
-            moved |= Self::check_returns(link, &mut self.out, &mut self.incoming, ctx, up)?;
+            let took = Self::check_returns(link, &mut self.out, &mut self.incoming, ctx, up)?;
+            if took {
+                link.after_returns(ctx.counters);
+            }
+            moved |= took;
         }
         if self.out.has_work()
             && self.out.push(
@@ -172,15 +176,18 @@ impl Peer {
         Ok(true)
     }
 
-    /// Before sleeping: what the peer should wake us for besides cells.
-    pub fn wish(&self) {
-        if let Some(link) = &self.link {
-            let wish = u32::from(self.out.has_work() || self.out.awaits_handling());
-            let word = &link.pair.my_wishes().returns;
-            if word.load(Ordering::Relaxed) != wish {
-                word.store(wish, Ordering::Relaxed);
-            }
+    /// Before sleeping: what the peer should wake us for besides cells. Whether that is more than before.
+    pub fn wish(&self) -> bool {
+        let Some(link) = &self.link else {
+            return false;
+        };
+        let wish = u32::from(self.out.has_work() || self.out.awaits_handling());
+        let word = &link.pair.my_wishes().returns;
+        let changes = word.load(Ordering::Relaxed) != wish;
+        if changes {
+            word.store(wish, Ordering::Relaxed);
         }
+        changes && wish != 0
     }
 
     /// Takes what the peer had published before it went, so that nothing sent is lost, then fails the rest.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_node::Address;
-use bcl_shm::fence;
 use bcl_shm::page::{Counter, Page};
+use bcl_shm::sleep::Sleeper;
 use bcl_shm::sync::{Ordering, bump};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -30,8 +30,7 @@ pub struct ShmPort {
     service: Service,
     peers: Peers,
     polls: u32,
-    /// Even while awake; what the page says.
-    sleep_epoch: u64,
+    sleeper: Sleeper,
     links_up: u64,
 }
 
@@ -53,7 +52,7 @@ impl ShmPort {
             service,
             peers: Peers::default(),
             polls: 0,
-            sleep_epoch: 0,
+            sleeper: Sleeper::default(),
             links_up: 0,
         }
     }
@@ -265,15 +264,20 @@ impl ShmPort {
     /// Falls asleep in the eyes of the peers: from now on they ring the bell. False if there was something
     /// to do after all; then the port is awake again ([SHM-6.1]).
     pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
-        if self.is_armed() {
-            return true;
-        }
+        let mut hopes_for_more = false;
         for peer in self.peers.all() {
-            peer.wish();
+            hopes_for_more |= peer.wish();
         }
-        self.set_epoch();
-        if !fence::heavy() {
-            self.shared.page.senders_fence().store(1, Ordering::Relaxed);
+        let page = &self.shared.page;
+        if self.is_armed() {
+            if !hopes_for_more {
+                return true;
+            }
+            // A peer that has looked before we wished for more did not ring: fall asleep anew.
+            self.sleeper.awake(page.sleep_epoch());
+        }
+        if !self.sleeper.fall_asleep(page.sleep_epoch()) {
+            page.senders_fence().store(1, Ordering::Relaxed);
         }
         if self.poll_all(up) {
             self.disarm();
@@ -285,23 +289,15 @@ impl ShmPort {
     /// Whether peers believe the port asleep.
     #[inline]
     pub fn is_armed(&self) -> bool {
-        self.sleep_epoch & 1 == 1
+        self.sleeper.is_asleep()
     }
 
     /// Awake again: peers stop ringing.
     pub fn disarm(&mut self) {
         if self.is_armed() {
-            self.set_epoch();
+            self.sleeper.awake(self.shared.page.sleep_epoch());
             self.shared.bell.silence();
         }
-    }
-
-    fn set_epoch(&mut self) {
-        self.sleep_epoch += 1;
-        self.shared
-            .page
-            .sleep_epoch()
-            .store(self.sleep_epoch, Ordering::SeqCst);
     }
 
     /// Whether somebody has rung since the port was armed.
