@@ -15,6 +15,7 @@ use bcl_shm::sync::Ordering;
 use bcl_shm::wait::{Advice, Waiter};
 
 use crate::buffer::Buffer;
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::event::{Event, Which};
 use crate::ops::Op;
@@ -329,7 +330,7 @@ impl Core {
         which: Which,
         timeout: Option<Duration>,
     ) -> Result<Option<Event>, Error> {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut deadline = Deadline::after(timeout);
         self.waiter.start();
         loop {
             self.check()?;
@@ -337,24 +338,27 @@ impl Core {
                 self.settle();
                 return Ok(Some(event));
             }
-            let expired = |deadline: Instant| Instant::now() >= deadline;
+            if deadline.is_now() {
+                self.settle();
+                return Ok(None);
+            }
             let state = &self.state;
             match self.waiter.after_empty_poll(|| state.expects_completions()) {
                 Advice::Again => {}
                 Advice::Yielded => {
                     self.device.count(Counter::Yields);
-                    if deadline.is_some_and(expired) {
+                    if deadline.is_over() {
                         self.settle();
                         return Ok(None);
                     }
                 }
                 Advice::Sleep => {
-                    if deadline.is_some_and(expired) {
+                    if deadline.is_over() {
                         self.settle();
                         return Ok(None);
                     }
                     if self.fall_asleep(which) {
-                        let slept = sleep(self.device.shared(), deadline);
+                        let slept = sleep(self.device.shared(), deadline.at());
                         self.wake();
                         slept?;
                     }

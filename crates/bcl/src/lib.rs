@@ -23,6 +23,7 @@
 pub mod bindings;
 mod buffer;
 mod core;
+mod deadline;
 mod error;
 mod event;
 pub mod job;

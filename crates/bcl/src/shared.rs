@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bcl_device::{Access, Shared};
 use bcl_node::Address;
@@ -10,6 +10,7 @@ use bcl_shm::wait::{Advice, Waiter};
 
 use crate::buffer::Buffer;
 use crate::core::{Core, sleep};
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::event::{Event, SystemMessage, Which};
 use crate::port::{PeerInfo, Port, message_bytes};
@@ -172,7 +173,7 @@ pub fn wait_unlocked(
     timeout: Option<Duration>,
     mut locked: impl FnMut(&mut dyn FnMut(&mut Core)),
 ) -> Result<Option<Event>, Error> {
-    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut deadline = Deadline::after(timeout);
     let mut waiter = Waiter::new();
     waiter.start();
     loop {
@@ -184,18 +185,21 @@ pub fn wait_unlocked(
         if let Some(event) = polled? {
             return Ok(Some(event));
         }
+        if deadline.is_now() {
+            return Ok(None);
+        }
         let advice = waiter.after_empty_poll(|| expecting);
         if advice == Advice::Again {
             continue;
         }
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        if deadline.is_over() {
             return Ok(None);
         }
         if advice == Advice::Sleep {
             let mut asleep = false;
             locked(&mut |core| asleep = core.enter_sleep(which));
             if asleep {
-                let slept = sleep(shared, deadline);
+                let slept = sleep(shared, deadline.at());
                 locked(&mut |core| core.leave_sleep());
                 slept?;
             }

@@ -14,10 +14,11 @@ use crate::status::{Cause, OpError};
 
 /// Cells taken from one peer before the next gets its turn.
 const CELLS_PER_TURN: u32 = 32;
-/// Empty polls between two looks at the return line: a look takes the line from the peer, which slows
-/// the peer's next message down.
-const POLLS_PER_RETURN_CHECK: u32 = 256;
-
+/// Empty polls between two looks at the return line while cells bring the news anyway: a look takes the line
+/// from the peer, which slows the peer's next message down.
+const POLLS_PER_LOOK_MAX: u32 = 256;
+/// The same in one-way traffic, where only looking brings news.
+const POLLS_PER_LOOK_MIN: u32 = 8;
 /// Empty polls between two attempts to send what waits for room. Each looks at the return line too.
 const POLLS_PER_RETRY: u32 = 4;
 
@@ -32,6 +33,8 @@ pub struct Peer {
     /// Gone, and kept only until the program has released its messages.
     pub gone: bool,
     idle_polls: u32,
+    /// Between the two bounds: shorter with each look that brought news, long again with the next cell.
+    polls_per_look: u32,
 }
 
 impl Peer {
@@ -44,6 +47,7 @@ impl Peer {
             rma: Requester::new(),
             gone: false,
             idle_polls: 0,
+            polls_per_look: POLLS_PER_LOOK_MAX,
         }
     }
 
@@ -72,6 +76,7 @@ impl Peer {
         }
         if moved {
             self.idle_polls = 0;
+            self.polls_per_look = POLLS_PER_LOOK_MAX;
             link.pair.cells_in.give_back();
             self.incoming.publish(link, &self.out);
             link.after_returns(ctx.counters);
@@ -92,7 +97,7 @@ impl Peer {
         let retry = moved || self.idle_polls % POLLS_PER_RETRY == 0;
         (self.out.has_work() && retry)
             || self.incoming.is_copying()
-            || self.idle_polls >= POLLS_PER_RETURN_CHECK
+            || self.idle_polls >= self.polls_per_look
     }
 
     fn on_message(
@@ -128,12 +133,12 @@ impl Peer {
         };
         self.idle_polls = 0;
         let mut moved = self.incoming.progress(link, &mut self.out, ctx, up);
-        if self.out.awaits_handling() {
-            let took = Self::check_returns(link, &mut self.out, &mut self.incoming, ctx, up)?;
-            if took {
-                link.after_returns(ctx.counters);
-            }
-            moved |= took;
+        if self.out.awaits_handling()
+            && Self::check_returns(link, &mut self.out, &mut self.incoming, ctx, up)?
+        {
+            moved = true;
+            self.polls_per_look = (self.polls_per_look / 2).max(POLLS_PER_LOOK_MIN);
+            link.after_returns(ctx.counters);
         }
         if self.out.has_work()
             && self.out.push(
