@@ -147,6 +147,11 @@ impl CellReceiver {
         }
     }
 
+    /// Cells in the ring: whoever takes so many has taken all that were there when it began.
+    pub fn capacity(&self) -> u64 {
+        self.mask + 1
+    }
+
     #[inline]
     fn head(&self) -> &Cell {
         // SAFETY: the index is masked to the ring, which is mapped (contract of `new`).

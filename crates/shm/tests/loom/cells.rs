@@ -36,6 +36,28 @@ fn a_ring_of_one_cell_is_used_again_and_again() {
 }
 
 #[test]
+fn a_batch_goes_back_at_once() {
+    loom::model(|| {
+        let shared = Direction::new(2, 0);
+        let peer = shared.clone();
+        let sender = thread::spawn(move || {
+            let mut sender = peer.cell_sender();
+            for number in 1..=4 {
+                until(|| (sender.free(1).expect("a correct peer") > 0).then_some(()));
+                sender.send(&numbered(number));
+            }
+        });
+        let mut receiver = shared.cell_receiver();
+        for number in [1, 3] {
+            assert_eq!(number_of(&until(|| receiver.take())), number);
+            assert_eq!(number_of(&until(|| receiver.take())), number + 1);
+            receiver.give_back();
+        }
+        sender.join().expect("the sender's thread");
+    });
+}
+
+#[test]
 fn a_ready_cell_can_be_received() {
     loom::model(|| {
         let shared = Direction::new(2, 0);
