@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bcl_node::Address;
 use bcl_shm::Corrupt;
 use bcl_shm::page::{Counter, Page};
-use bcl_shm::sync::{Ordering, bump};
+use bcl_shm::sync::bump;
 
 use super::inbox::Inbox;
 use super::link::Link;
@@ -320,8 +320,7 @@ impl Incoming {
             return false;
         }
         self.published = self.arrived;
-        let line = link.pair.my_returns();
-        line.handled.store(self.arrived, Ordering::Release);
+        link.pair.my_returns().tell_handled(self.arrived);
         true
     }
 

@@ -369,9 +369,13 @@ impl Outgoing {
     }
 
     /// Reads the peer's return line: used when no cell brought news for a while.
-    pub fn check_handled(&mut self, link: &Link) -> Option<u32> {
-        let handled = link.pair.peer_returns().handled.load(Ordering::Acquire);
-        (handled != self.handled).then_some(handled as u32)
+    pub fn check_handled(&self, link: &Link) -> Result<Option<u32>, Corrupt> {
+        let handled = link.pair.peer_returns().handled();
+        let newly = handled.saturating_sub(self.handled);
+        if newly > self.in_flight.len() as u64 {
+            return Err(Corrupt("count of handled messages"));
+        }
+        Ok((newly > 0).then_some(handled as u32))
     }
 
     /// The receiver has finished a message that it had put off.

@@ -133,12 +133,11 @@ impl Peer {
         };
         self.idle_polls = 0;
         let mut moved = self.incoming.progress(link, &mut self.out, ctx, up);
-        if self.out.awaits_handling()
-            && Self::check_returns(link, &mut self.out, &mut self.incoming, ctx, up)?
-        {
+        let took = self.out.awaits_handling()
+            && Self::check_returns(link, &mut self.out, &mut self.incoming, ctx, up)?;
+        if took {
             moved = true;
             self.polls_per_look = (self.polls_per_look / 2).max(POLLS_PER_LOOK_MIN);
-            link.after_returns(ctx.counters);
         }
         if self.out.has_work()
             && self.out.push(
@@ -152,7 +151,7 @@ impl Peer {
             moved = true;
             link.after_cells(ctx.counters);
         }
-        if self.incoming.publish(link, &self.out) {
+        if self.incoming.publish(link, &self.out) || took {
             link.after_returns(ctx.counters);
         }
         Ok(moved)
@@ -167,17 +166,21 @@ impl Peer {
         ctx: &Context<'_>,
         up: &mut impl Upcalls,
     ) -> Result<bool, Corrupt> {
-        let Some(handled) = out.check_handled(link) else {
+        let Some(handled) = out.check_handled(link)? else {
             return Ok(false);
         };
-        while !up.is_full() {
-            let Some(words) = link.pair.cells_in.receive() else {
-                out.on_handled(handled, up, ctx.from, ctx.counters)?;
+        // A ring full of cells is all that can have been there; a peer that goes on sending is not waited for.
+        for _ in 0..link.pair.cells_in.capacity() {
+            if up.is_full() {
                 return Ok(true);
+            }
+            let Some(words) = link.pair.cells_in.receive() else {
+                break;
             };
             let message = Message::decode(&words)?;
             Self::on_message(link, out, incoming, &message, ctx, up)?;
         }
+        out.on_handled(handled, up, ctx.from, ctx.counters)?;
         Ok(true)
     }
 
