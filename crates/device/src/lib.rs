@@ -20,7 +20,7 @@ pub use engine::port::{ShmPort, wait_for_bell};
 pub use engine::rma::{Action, RmaOp};
 pub use engine::upcalls::{LinkInfo, MessageId, OpId, SystemHandle, Target, Upcalls};
 pub use open::{Config, OpenError};
-pub use region::{Region, RegionPlace};
+pub use region::{Extent, Region, RegionPlace};
 pub use service::{CopyMode, Shared};
 pub use status::{Cause, OpError};
 pub use window::{Access, Atomic, WINDOW_COUNT, WindowTable};

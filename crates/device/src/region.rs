@@ -1,6 +1,7 @@
 //! DMA buffers: memory in a memfd of its own, so that a peer can be shown it and copy without us.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -36,6 +37,17 @@ pub struct Region {
 
 /// Buffers of this process by address, to find the buffer that a pointer lies in.
 static REGIONS: Mutex<BTreeMap<usize, Weak<Region>>> = Mutex::new(BTreeMap::new());
+/// Changes whenever `REGIONS` does.
+static EPOCH: AtomicU64 = AtomicU64::new(0);
+
+/// The buffer around an address, or the gap between buffers.
+#[derive(Debug, Clone)]
+pub struct Extent {
+    /// Addresses for which the answer is the same.
+    pub range: Range<usize>,
+    /// The buffer, or `None` for a gap.
+    pub region: Option<Arc<Region>>,
+}
 
 impl Region {
     /// Allocates a buffer of `len_bytes` (rounded up to pages), zeroed, its memory reserved.
@@ -54,8 +66,46 @@ impl Region {
             len_bytes,
             exposure: Mutex::new(Exposure::None),
         });
-        table().insert(region.start() as usize, Arc::downgrade(&region));
+        let mut regions = table();
+        regions.insert(region.start() as usize, Arc::downgrade(&region));
+        EPOCH.fetch_add(1, Ordering::Release);
         Ok(region)
+    }
+
+    /// A number that changes whenever a buffer comes or goes, before its addresses mean something else: what
+    /// [`around`](Self::around) said holds for as long as this stays the same. 0 until there is a buffer.
+    #[inline]
+    pub fn epoch() -> u64 {
+        EPOCH.load(Ordering::Acquire)
+    }
+
+    /// What lies at `address`, and how far around it the same is true.
+    pub fn around(address: usize) -> Extent {
+        let (before, end) = {
+            let regions = table();
+            let before = regions.range(..=address).next_back();
+            let next = regions.range(address.saturating_add(1)..).next();
+            // The lock goes first: should this turn out to be the last reference, dropping it takes the lock.
+            (
+                before.map(|(_, region)| region.upgrade()),
+                next.map_or(usize::MAX, |(&start, _)| start),
+            )
+        };
+        let (range, region) = match before {
+            None => (0..end, None),
+            // One that is on its way out: nothing is there, and of the addresses before nothing is known.
+            Some(None) => (address..end, None),
+            Some(Some(region)) => {
+                let start = region.start() as usize;
+                let past = start + region.len_bytes;
+                if address < past {
+                    (start..past, Some(region))
+                } else {
+                    (past..end, None)
+                }
+            }
+        };
+        Extent { range, region }
     }
 
     /// First byte.
@@ -103,10 +153,9 @@ impl Region {
     }
 
     pub(crate) fn by_id(id: u64) -> Option<Arc<Self>> {
-        table()
-            .values()
-            .filter_map(Weak::upgrade)
-            .find(|region| region.id == id)
+        // Collected first: to drop a last reference while the lock is held would take the lock again.
+        let alive: Vec<_> = table().values().filter_map(Weak::upgrade).collect();
+        alive.into_iter().find(|region| region.id == id)
     }
 
     /// A descriptor from which peers can only read.
@@ -132,7 +181,9 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        table().remove(&(self.start() as usize));
+        let mut regions = table();
+        regions.remove(&(self.start() as usize));
+        EPOCH.fetch_add(1, Ordering::Release);
     }
 }
 

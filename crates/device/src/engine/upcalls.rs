@@ -47,6 +47,24 @@ pub struct SystemHandle {
 // SAFETY: a handle is a name and an address; what it points to belongs to the port.
 unsafe impl Send for SystemHandle {}
 
+impl SystemHandle {
+    /// The name alone, as three words of which the first is not 0, for bindings to other languages.
+    pub fn to_words(&self) -> [u64; 3] {
+        [u64::from(self.slot) + 1, self.link, self.number]
+    }
+
+    /// A handle that can be released, but not read, from words that may have come from anywhere.
+    pub fn from_words([slot, link, number]: [u64; 3]) -> Option<Self> {
+        Some(Self {
+            slot: slot.checked_sub(1)?.try_into().ok()?,
+            link,
+            number,
+            start: std::ptr::null(),
+            len_bytes: 0,
+        })
+    }
+}
+
 /// How a connection moves data, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkInfo {
