@@ -413,6 +413,9 @@ impl Core {
     /// That thread is awake again. The bell is silenced for the others, and rung again if there is something for them.
     pub(crate) fn leave_sleep(&mut self) {
         self.watchers -= 1;
+        if self.closed {
+            return;
+        }
         self.wake();
         self.settle();
     }
@@ -427,6 +430,9 @@ impl Core {
 
     #[cold]
     fn settle_watched(&mut self) {
+        if self.closed {
+            return;
+        }
         while !self.state.has_events() && !self.arm() {}
         if self.state.has_events() && !self.rang_myself {
             self.rang_myself = true;
@@ -465,6 +471,10 @@ impl Core {
         self.check()?;
         self.closed = true;
         self.device.close();
+        if self.watchers > 0 {
+            // Nobody silences the bell any more: all who sleep on it wake, and find the port closed.
+            bell::ring(self.device.shared().bell.ringer());
+        }
         Ok(())
     }
 }
