@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use bcl_device::{Region, RegionPlace, Source};
+use rustix::io::Errno;
 use rustix::mm::Advice;
 
 use crate::error::Error;
@@ -122,15 +123,18 @@ impl DerefMut for EnabledBuffer {
     }
 }
 
-/// Faults the pages of a range in. A kernel before 5.14 cannot, and then they come on first use, as ever.
-pub(crate) fn populate(start: *mut u8, len_bytes: usize) {
+/// Faults the pages of a range in; false if they are not all mapped. A kernel before 5.14 cannot, and then they
+/// come on first use, as ever.
+pub(crate) fn populate(start: *mut u8, len_bytes: usize) -> bool {
     let page = rustix::param::page_size();
     let first = start as usize & !(page - 1);
     let len = (start as usize + len_bytes).saturating_sub(first);
-    if len_bytes > 0 {
-        // SAFETY: populating changes no contents; a range that is not mapped is refused by the kernel.
-        let _ = unsafe { rustix::mm::madvise(first as *mut _, len, Advice::LinuxPopulateRead) };
+    if len_bytes == 0 {
+        return true;
     }
+    // SAFETY: populating changes no contents; a range that is not mapped is refused by the kernel.
+    let populated = unsafe { rustix::mm::madvise(first as *mut _, len, Advice::LinuxPopulateRead) };
+    !matches!(populated, Err(Errno::NOMEM | Errno::FAULT))
 }
 
 /// Memory in shareable segments: a large message sent from it is copied once, by the receiver, and a window
@@ -142,6 +146,10 @@ impl DmaBuffer {
     /// Allocates `len_bytes`. All of it is reserved now: too much is an error here, never a fault later.
     pub fn new(len_bytes: usize) -> Result<Self, Error> {
         Ok(Self(Region::allocate(len_bytes)?))
+    }
+
+    pub(crate) fn of(region: Arc<Region>) -> Self {
+        Self(region)
     }
 }
 

@@ -22,6 +22,7 @@
 
 pub mod bindings;
 mod buffer;
+mod cache;
 mod core;
 mod deadline;
 mod error;
@@ -37,7 +38,7 @@ mod state;
 mod window;
 
 pub use bcl_device::{Access, Cause, CopyMode, EAGER_MAX, OpError, SYSTEM_MAX};
-pub use bcl_node::{Address, Folder, JobKey, NodeId};
+pub use bcl_node::{Address, Folder, JobKey, NodeId, ParseAddressError};
 pub use buffer::{Buffer, DmaBuffer, EnabledBuffer};
 pub use core::{POSTS_MAX, QUEUE_DEPTH};
 pub use error::Error;
