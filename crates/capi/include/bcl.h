@@ -1,0 +1,400 @@
+/*
+ * bcl.h - Basic Communication Library: messages, one-sided memory access and events between processes.
+ *
+ *     bcl_port *port;
+ *     if (bcl_open(NULL, &port) != 0)
+ *         fprintf(stderr, "%s\n", bcl_last_error());
+ *
+ * A process opens a port and is reached at the port's address. A port has three kinds of channels:
+ *
+ *   system channel (0)          small messages, read in place where they arrive, then released
+ *   normal channels (1-65535)   messages of any length, each into one buffer that the receiver has posted
+ *   open channels (0-63)        windows: memory that others put to, get from, and change by atomic operations
+ *
+ * Operations never block. They carry a cookie, a number of the program's choice, and complete with an event that
+ * has the same cookie. Calls that block: bcl_wait, bcl_close (shortly), bcl_job_exchange.
+ *
+ * ERRORS. Every function returns 0 or a negative BCL_ERR_*; bcl_poll and bcl_wait return the number of events.
+ * errno has no meaning. bcl_last_error gives the sentence for the last failure in this thread. A call that fails has
+ * started nothing. What goes wrong later is the status of an event; bcl_event_text gives its sentence.
+ *
+ * OWNERSHIP. Memory given to an operation belongs to it until its event has been taken: memory that is sent must not
+ * change, memory that is received into must not be touched. Memory bound to a window belongs to it until unbound.
+ * Only the system channel copies at once. Strings and structures given to a call are not kept.
+ *
+ * THREADS. A port may be used by any number of threads, which share its events: each event goes to one of them.
+ * Operations started by one thread keep their order. With BCL_ONE_THREAD the port has no lock, and the program
+ * promises that no two threads are ever inside calls on it at the same time. All other functions may be called from
+ * any thread, none from a signal handler.
+ *
+ * FORK. A port belongs to the process that opened it. In a child, calls on it return BCL_ERR_FORKED and do nothing;
+ * the child opens a port of its own.
+ *
+ * UNITS. Lengths and offsets are bytes, times milliseconds. Addresses are in host byte order.
+ *
+ * Names in brackets, as in [SEM-3.4], are rules of spec/semantics.md, which says exactly what a program may rely on.
+ */
+#ifndef BCL_H
+#define BCL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------------------------ limits */
+
+#define BCL_SYSTEM_MAX 8192         /* longest message of the system channel, bytes */
+#define BCL_EAGER_MAX 8192          /* longest message of a normal channel that travels without being asked for */
+#define BCL_SYSTEM_CHANNEL 0        /* for bcl_send */
+#define BCL_CHANNEL_MAX 65535       /* normal channels are 1 to this */
+#define BCL_WINDOW_MAX 63           /* windows are 0 to this */
+#define BCL_QUEUE_DEPTH 4096        /* operations under way, and completions not taken, of one port */
+#define BCL_POSTS_MAX 65536         /* buffers that wait for a message, of one port */
+#define BCL_BLOB_MAX 65536          /* most that a process gives to bcl_job_exchange, bytes */
+#define BCL_ADDRESS_TEXT_LEN 24     /* room for any address as text, with its final zero */
+
+/** The cookie of operations whose success is not worth an event. Failures are reported all the same. [SEM-3.4] */
+#define BCL_QUIET UINT64_MAX
+
+/* ------------------------------------------------------------------------------------------------ errors */
+
+enum {
+    BCL_OK = 0,
+
+    /* Of calls: nothing was started. */
+    BCL_ERR_INVALID = -1,         /* an argument cannot be right */
+    BCL_ERR_QUEUE_FULL = -2,      /* too many operations under way: take events, then try again */
+    BCL_ERR_PORT_IN_USE = -3,     /* the port number is taken */
+    BCL_ERR_FOLDER = -4,          /* the folder where ports find each other cannot be used */
+    BCL_ERR_FORKED = -5,          /* the port belongs to the parent process */
+    BCL_ERR_CLOSED = -6,          /* the port is closed */
+    BCL_ERR_BUSY = -7,            /* in use: cannot be given back, or used for something else, yet */
+    BCL_ERR_NOT_FOUND = -8,       /* there is no such post, window, peer or unreleased message */
+    BCL_ERR_NO_MEMORY = -9,       /* no memory; also of events */
+    BCL_ERR_NO_DESCRIPTORS = -10, /* no file descriptors; also of events */
+    BCL_ERR_CONFIGURATION = -11,  /* a setting in the environment is wrong */
+    BCL_ERR_JOB = -12,            /* the launcher or another process of the job failed */
+    BCL_ERR_SYSTEM = -13,         /* a system call failed; bcl_last_error says which and how */
+    BCL_ERR_INTERNAL = -14,       /* a defect of BCL itself; please report it */
+
+    /* Of events: how an operation ended. */
+    BCL_ERR_TRUNCATED = -32,      /* the message is longer than the buffer; nothing was written; both sides know */
+    BCL_ERR_NO_PORT = -33,        /* nobody has this port open */
+    BCL_ERR_KEY = -34,            /* the peer belongs to another job */
+    BCL_ERR_VERSION = -35,        /* the peer's BCL is too different */
+    BCL_ERR_NOT_ALLOWED = -36,    /* the peer belongs to another user */
+    BCL_ERR_UNREACHABLE = -37,    /* no way leads to that node */
+    BCL_ERR_PEER_GONE = -38,      /* the peer is gone; cause says why */
+    BCL_ERR_RMA_DENIED = -39,     /* the owner of the window does not permit this access */
+    BCL_ERR_RMA_RANGE = -40,      /* the access reaches outside the window, or an atomic is not aligned to 8 */
+    BCL_ERR_NO_WINDOW = -41,      /* nothing is bound there */
+    BCL_ERR_CANCELED = -42,       /* taken back by bcl_cancel_post */
+    BCL_ERR_FAULT = -43,          /* memory given to the operation is not mapped */
+    BCL_ERR_PROTOCOL = -44        /* the peer broke the protocol and was cut off */
+};
+
+/** Says in a few words what a status or error code means. The string is constant; unknown codes have one too. */
+const char *bcl_strerror(int code);
+
+/**
+ * Says what failed, on what, why, and what to do: the sentence for the last call of this thread that failed.
+ *
+ * Valid until the next failure in this thread; empty if there was none. Not cleared by success.
+ */
+const char *bcl_last_error(void);
+
+/** The version of the library that is loaded, as "0.1.0". The string is constant. */
+const char *bcl_version(void);
+
+/* --------------------------------------------------------------------------------------------- addresses */
+
+/** Where a port is reached. [SEM-1.1] */
+typedef struct bcl_address {
+    uint32_t node;     /* IPv4 address that stands for the node: 10.0.0.1 is 0x0a000001 */
+    uint16_t port;     /* from 1; below 1024 are well-known numbers, never assigned */
+    uint16_t reserved; /* zero */
+} bcl_address;
+
+/** Reads an address from text such as "10.0.0.1:7". */
+int bcl_address_parse(const char *text, bcl_address *address);
+
+/**
+ * Writes an address as text into `len` bytes at `text`; BCL_ADDRESS_TEXT_LEN is always enough.
+ *
+ * Fails with BCL_ERR_INVALID, and writes nothing, if there is no room.
+ */
+int bcl_address_format(bcl_address address, char *text, size_t len);
+
+/* ------------------------------------------------------------------------------------------------- ports */
+
+/** A port. Only BCL knows what is inside. */
+typedef struct bcl_port bcl_port;
+
+enum { /* flags of bcl_options */
+    BCL_ONE_THREAD = 1 /* no lock: the program never uses the port from two threads at once */
+};
+
+enum { /* copy of bcl_options */
+    BCL_COPY_DEFAULT = 0, /* as the environment says (BCL_COPY), else BCL_COPY_AUTO */
+    BCL_COPY_AUTO = 1,    /* long messages are copied once, by the kernel, where that is permitted */
+    BCL_COPY_STREAM = 2   /* long messages always go through shared memory */
+};
+
+/**
+ * Settings for bcl_open. Start from BCL_OPTIONS_INIT, which leaves everything to the environment, else to defaults:
+ * BCL_NODE, BCL_DIR, BCL_JOB_KEY or BCL_JOB_KEY_FILE, BCL_ALLOW_UIDS, BCL_COPY.
+ */
+typedef struct bcl_options {
+    size_t size;                /* sizeof(bcl_options); set by BCL_OPTIONS_INIT, so that the structure can grow */
+    uint32_t flags;             /* BCL_ONE_THREAD or 0 */
+    uint32_t node;              /* as in bcl_address; 0: BCL_NODE, else that of the default route, else 127.0.0.1 */
+    uint16_t number;            /* port number to have; 0: one is assigned */
+    uint16_t reserved;          /* zero */
+    uint32_t copy;              /* BCL_COPY_* */
+    const char *folder;         /* where the ports of a node find each other; NULL: BCL_DIR, else /tmp/bcl */
+    const char *key;            /* key of the job, hexadecimal; NULL: BCL_JOB_KEY..., else one for each user */
+    const uint32_t *allow_uids; /* other users that may connect; NULL: BCL_ALLOW_UIDS, else none */
+    size_t allow_uids_len;      /* how many */
+} bcl_options;
+
+#define BCL_OPTIONS_INIT {sizeof(bcl_options), 0, 0, 0, 0, BCL_COPY_DEFAULT, NULL, NULL, NULL, 0}
+
+/**
+ * Opens a port and stores it at `port`: from now on others can reach it.
+ *
+ * `options` may be NULL. A process may open several ports. Errors: BCL_ERR_PORT_IN_USE, BCL_ERR_FOLDER,
+ * BCL_ERR_CONFIGURATION, BCL_ERR_NO_MEMORY, BCL_ERR_NO_DESCRIPTORS, BCL_ERR_SYSTEM. [SEM-1.2]
+ */
+int bcl_open(const bcl_options *options, bcl_port **port);
+
+/**
+ * Closes a port and gives everything back.
+ *
+ * Operations not complete are abandoned without an event, and memory given to them is the program's again; system
+ * messages not released are gone. Peers learn that the port was closed. Threads that are inside bcl_wait return
+ * with BCL_ERR_CLOSED; bcl_close waits for them. No thread may begin a call on the port after this.
+ * The end of the process closes its ports as well. [SEM-1.4]
+ */
+int bcl_close(bcl_port *port);
+
+/** Stores the port's own address. */
+int bcl_port_address(const bcl_port *port, bcl_address *address);
+
+/**
+ * Writes into `len` bytes at `text` how a connected peer is reached: the tier, how long messages are copied, and why.
+ *
+ * For people, so it may change; cut off if it does not fit. BCL_ERR_NOT_FOUND if there is no connection.
+ */
+int bcl_peer_text(bcl_port *port, bcl_address peer, char *text, size_t len);
+
+/* ------------------------------------------------------------------------- messages: system and normal channels */
+
+/**
+ * Sends a message.
+ *
+ * On BCL_SYSTEM_CHANNEL at most BCL_SYSTEM_MAX bytes; they are copied before this returns. On a normal channel any
+ * length; the memory must not change until BCL_EVENT_SENT has been taken, which comes when the message is in the
+ * receiver's buffer. `data` may be NULL if `len` is 0. Does not wait for the peer: problems on the way arrive with the
+ * event. Messages between two ports on one channel keep their order. Errors: BCL_ERR_INVALID, BCL_ERR_QUEUE_FULL.
+ * [SEM-4.1] [SEM-4.2]
+ */
+int bcl_send(bcl_port *port, bcl_address to, uint16_t channel, const void *data, size_t len, uint64_t cookie);
+
+/**
+ * Posts a buffer of `len` bytes for one message on a normal channel, from whichever peer comes first.
+ *
+ * Posts and messages of a channel meet in order. BCL_EVENT_RECEIVED gives the buffer back. [SEM-4.2]
+ */
+int bcl_post(bcl_port *port, uint16_t channel, void *buffer, size_t len, uint64_t cookie);
+
+/**
+ * Takes back the oldest post on `channel` with this cookie that no message has met.
+ *
+ * It ends with BCL_EVENT_RECEIVED and status BCL_ERR_CANCELED. BCL_ERR_NOT_FOUND if there is none: then a message
+ * has met it and its event has come or will come.
+ */
+int bcl_cancel_post(bcl_port *port, uint16_t channel, uint64_t cookie);
+
+/* ------------------------------------------------------------------------- one-sided operations: open channels */
+
+enum { /* access of bcl_bind, to be combined */
+    BCL_ACCESS_GET = 1,    /* others may read */
+    BCL_ACCESS_PUT = 2,    /* others may write */
+    BCL_ACCESS_ATOMIC = 4, /* others may use bcl_fetch_add and bcl_compare_swap */
+    BCL_ACCESS_ALL = 7,
+    BCL_ACCESS_NOTIFY = 8 /* not a permission: this port gets BCL_EVENT_RMA_ARRIVED when somebody has written */
+};
+
+/**
+ * Binds memory to a window: others reach its `len` bytes, and nothing else, as `access` says.
+ *
+ * Others act on it directly if it is exactly a DMA buffer (bcl_dma_alloc); else a background thread of this process
+ * serves them. Either way this program may compute meanwhile. BCL_ERR_BUSY if the window has memory. [SEM-5.1]
+ */
+int bcl_bind(bcl_port *port, uint16_t window, void *memory, size_t len, uint32_t access);
+
+/** Ends a window. Others are refused from now on, and the memory is the program's again. [SEM-5.1] */
+int bcl_unbind(bcl_port *port, uint16_t window);
+
+/** Writes `len` bytes to `offset` of a peer's window. BCL_EVENT_RMA_DONE comes when they are there. */
+int bcl_put(bcl_port *port, bcl_address to, uint16_t window, uint64_t offset, const void *data, size_t len,
+            uint64_t cookie);
+
+/** Reads `len` bytes from `offset` of a peer's window. BCL_EVENT_RMA_DONE comes when they are in `buffer`. */
+int bcl_get(bcl_port *port, bcl_address from, uint16_t window, uint64_t offset, void *buffer, size_t len,
+            uint64_t cookie);
+
+/**
+ * Adds to the 64-bit word at `offset`, which is a multiple of 8, of a peer's window; wraps.
+ *
+ * The value of BCL_EVENT_RMA_DONE is what was there before.
+ */
+int bcl_fetch_add(bcl_port *port, bcl_address peer, uint16_t window, uint64_t offset, uint64_t add, uint64_t cookie);
+
+/**
+ * Stores `desired` into the 64-bit word at `offset`, which is a multiple of 8, of a peer's window if it is `expected`.
+ *
+ * The value of BCL_EVENT_RMA_DONE is what was there before; it is `expected` if and only if `desired` was stored.
+ */
+int bcl_compare_swap(bcl_port *port, bcl_address peer, uint16_t window, uint64_t offset, uint64_t expected,
+                     uint64_t desired, uint64_t cookie);
+
+/* ------------------------------------------------------------------------------------------------ events */
+
+enum { /* type of bcl_event */
+    BCL_EVENT_SENT = 1,        /* send queue: a message has been sent */
+    BCL_EVENT_MESSAGE = 2,     /* receive queue: a system message is here; bcl_release gives it back */
+    BCL_EVENT_RECEIVED = 3,    /* receive queue: a posted buffer is done with */
+    BCL_EVENT_RMA_DONE = 4,    /* send queue: a one-sided operation is complete */
+    BCL_EVENT_RMA_ARRIVED = 5, /* receive queue: a peer has written to a window with BCL_ACCESS_NOTIFY */
+    BCL_EVENT_PEER_UP = 6,     /* receive queue: a connection with a peer is up */
+    BCL_EVENT_PEER_GONE = 7    /* receive queue: a peer is gone, and all that was pending with it was reported */
+};
+
+enum { /* cause of bcl_event */
+    BCL_CAUSE_NONE = 0,
+    BCL_CAUSE_CLOSED = 1,  /* it closed its port */
+    BCL_CAUSE_EXITED = 2,  /* its process exited; cause_detail is the status */
+    BCL_CAUSE_KILLED = 3,  /* its process was killed; cause_detail is the signal */
+    BCL_CAUSE_VANISHED = 4 /* its process is gone and the kernel does not tell why */
+};
+
+/** Something that has happened. Fields that a type does not name below are zero. [SEM-3.1] */
+typedef struct bcl_event {
+    uint32_t type;        /* BCL_EVENT_* */
+    int32_t status;       /* 0 or BCL_ERR_*; SENT, RECEIVED, RMA_DONE */
+    bcl_address peer;     /* the other port; for a canceled post this port itself */
+    uint64_t cookie;      /* of the operation; SENT, RECEIVED, RMA_DONE */
+    const void *data;     /* MESSAGE: its bytes, to be read until bcl_release */
+    uint64_t len;         /* length of the message, even if it did not fit; RMA_ARRIVED: bytes written */
+    uint64_t offset;      /* RMA_ARRIVED: where in the window */
+    uint64_t value;       /* RMA_DONE: what an atomic found; BCL_ERR_TRUNCATED: room in the buffer, bytes;
+                             BCL_ERR_VERSION: the peer's version, and in bits 32-63 this library's */
+    uint16_t channel;     /* SENT, RECEIVED: channel; RMA_DONE, RMA_ARRIVED: window */
+    uint16_t reserved;
+    uint32_t cause;       /* BCL_CAUSE_*; PEER_GONE, and BCL_ERR_PEER_GONE */
+    int32_t cause_detail; /* exit status or signal */
+    uint32_t reserved2;
+    uint64_t handle[3];   /* for bcl_release only */
+    uint64_t reserved3[4];
+} bcl_event;
+
+enum { /* which queues */
+    BCL_SEND = 1, /* completions of sends and one-sided operations */
+    BCL_RECV = 2, /* arrivals, completions of posts, news of peers */
+    BCL_ANY = 3   /* both, the receive queue first */
+};
+
+/**
+ * Takes up to `max` events if there are any, and makes progress. Makes no system call, unless bcl_fd was used.
+ *
+ * Returns how many, 0 if there are none. [SEM-3.2]
+ */
+int bcl_poll(bcl_port *port, int which, bcl_event *events, int max);
+
+/**
+ * Waits until there is an event, then takes up to `max`: spins, then yields, then sleeps.
+ *
+ * `timeout_ms` is a time in milliseconds, or -1 for ever. Returns how many, 0 when the time is over. [SEM-3.2]
+ */
+int bcl_wait(bcl_port *port, int which, bcl_event *events, int max, int timeout_ms);
+
+/**
+ * Stores a descriptor that is readable while there may be events, for select, poll and epoll, level-triggered.
+ *
+ * When it is readable, call bcl_poll until it returns 0: that makes it unreadable again. It belongs to the port:
+ * do not read, write or close it. [SEM-3.3]
+ */
+int bcl_fd(bcl_port *port, int *fd);
+
+/**
+ * Gives the system message of a BCL_EVENT_MESSAGE back; its data must not be read any more.
+ *
+ * A message that is not released takes room from its sender, and from nobody else. Messages may be released in any
+ * order. The event's data and handle become zero. BCL_ERR_NOT_FOUND if it was released before. [SEM-4.1]
+ */
+int bcl_release(bcl_port *port, bcl_event *event);
+
+/** Writes a sentence about an event, with what to do if it failed, into `len` bytes at `text`; cut off to fit. */
+int bcl_event_text(const bcl_event *event, char *text, size_t len);
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+/**
+ * Allocates a DMA buffer of `len` bytes, zeroed, aligned to a page, and stores its start at `memory`.
+ *
+ * Peers on the node can be shown it: a long message sent from it is copied once, without a system call, and a window
+ * on it is acted upon directly. All of it is reserved here: BCL_ERR_NO_MEMORY now, never a fault later. [SEM-6.1]
+ */
+int bcl_dma_alloc(size_t len, void **memory);
+
+/**
+ * Frees a DMA buffer, by the start that bcl_dma_alloc stored. NULL is allowed and does nothing.
+ *
+ * The program must not touch it any more. Operations under way, windows and registrations keep the memory until
+ * they end. BCL_ERR_INVALID if it is not a DMA buffer, or was freed before.
+ */
+int bcl_dma_free(void *memory);
+
+/** Registered memory. Only BCL knows what is inside. */
+typedef struct bcl_memory bcl_memory;
+
+/**
+ * Registers `len` bytes: their pages are made present, and sending from them needs no look-up.
+ *
+ * The memory must stay mapped until bcl_deregister. Stores a handle at `memory`. [SEM-6.1]
+ */
+int bcl_register(void *start, size_t len, bcl_memory **memory);
+
+/** Ends a registration. Operations under way are not disturbed. */
+int bcl_deregister(bcl_memory *memory);
+
+/** As bcl_send, of `len` bytes from `offset` of registered memory. */
+int bcl_send_registered(bcl_port *port, bcl_address to, uint16_t channel, const bcl_memory *memory, size_t offset,
+                        size_t len, uint64_t cookie);
+
+/* --------------------------------------------------------------------------------------------------- job */
+
+/** Stores the number of this process in its job, from 0. A process that no launcher started is alone: rank 0 of 1. */
+int bcl_job_rank(uint32_t *rank);
+
+/** Stores the number of processes in the job. */
+int bcl_job_size(uint32_t *size);
+
+/**
+ * Gives `len` bytes to all processes of the job, and stores what each has given, by rank, at `all`, which has room
+ * for `len` times the size of the job. For example each process's bcl_address.
+ *
+ * Blocks until all processes have called it, with the same `len`, at most BCL_BLOB_MAX. BCL_ERR_JOB if one of them
+ * has ended or gave another length.
+ */
+int bcl_job_exchange(const void *mine, size_t len, void *all);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,246 @@
+//! Taking events, waiting for them, and giving system messages back.
+
+use std::ffi::c_int;
+use std::os::fd::AsRawFd;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bcl::bindings::{SystemHandle, wait_unlocked};
+use bcl::{Error, Event, Which};
+
+use crate::call::{self, Failure, out};
+use crate::code;
+use crate::handle::{CPort, Open, lock};
+use crate::translate::to_c;
+use crate::types::CEvent;
+
+/// `bcl_poll`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_poll(
+    port: *mut CPort,
+    which: c_int,
+    events: *mut CEvent,
+    max: c_int,
+) -> c_int {
+    call::number("bcl_poll", || {
+        // SAFETY: by the contract of the header.
+        let (port, mut events) = unsafe { (CPort::check(port)?, Events::new(events, max)?) };
+        let which = queue(which)?;
+        port.with(|open| {
+            events.take(open, which)?;
+            Ok(events.count)
+        })
+    })
+}
+
+/// `bcl_wait`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_wait(
+    port: *mut CPort,
+    which: c_int,
+    events: *mut CEvent,
+    max: c_int,
+    timeout_ms: c_int,
+) -> c_int {
+    call::number("bcl_wait", || {
+        // SAFETY: by the contract of the header.
+        let (port, mut events) = unsafe { (CPort::check(port)?, Events::new(events, max)?) };
+        let which = queue(which)?;
+        let deadline = deadline(timeout_ms)?;
+        match port.mutex() {
+            None => port.with(|open| {
+                let wait = |timeout| open.core.wait(which, timeout);
+                events.wait(deadline, wait)?;
+                events.take(open, which)
+            })?,
+            Some(mutex) => {
+                let ready = port.with(|open| {
+                    events.take(open, which)?;
+                    open.waiting += usize::from(events.count == 0);
+                    Ok(events.count > 0)
+                })?;
+                if !ready {
+                    let waited = wait_among_threads(mutex, &mut events, which, deadline);
+                    port.leave()?;
+                    waited?;
+                }
+            }
+        }
+        Ok(events.count)
+    })
+}
+
+/// Waits without the lock; the port stays, though it may be closed, for as long as this thread is counted.
+fn wait_among_threads(
+    mutex: &Mutex<Option<Open>>,
+    events: &mut Events<'_>,
+    which: Which,
+    deadline: Option<Instant>,
+) -> Result<(), Failure> {
+    let shared = lock(mutex)
+        .as_ref()
+        .map(|open| Arc::clone(open.core.shared()))
+        .ok_or(Error::Closed)?;
+    events.wait(deadline, |timeout| {
+        wait_unlocked(&shared, which, timeout, |act| {
+            if let Some(open) = lock(mutex).as_mut() {
+                act(&mut open.core);
+            }
+        })
+    })?;
+    match lock(mutex).as_mut() {
+        Some(open) if events.count > 0 => events.take(open, which),
+        _ => Ok(()),
+    }
+}
+
+fn queue(which: c_int) -> Result<Which, Failure> {
+    match which {
+        1 => Ok(Which::Send),
+        2 => Ok(Which::Recv),
+        3 => Ok(Which::Any),
+        other => Err(Failure::invalid(format!(
+            "which is {other}: it has to be BCL_SEND, BCL_RECV or BCL_ANY"
+        ))),
+    }
+}
+
+/// When to give up, or `None` for never.
+fn deadline(timeout_ms: c_int) -> Result<Option<Instant>, Failure> {
+    match timeout_ms {
+        -1 => Ok(None),
+        0.. => Ok(Some(
+            Instant::now() + Duration::from_millis(timeout_ms.unsigned_abs().into()),
+        )),
+        other => Err(Failure::invalid(format!(
+            "timeout_ms is {other}: it has to be a time, or -1 for ever"
+        ))),
+    }
+}
+
+/// The program's array, filled from the front.
+struct Events<'a> {
+    places: &'a mut [call::Out<CEvent>],
+    count: c_int,
+}
+
+impl Events<'_> {
+    /// # Safety
+    /// If not null, `events` is valid for writes of `max` events.
+    #[inline]
+    unsafe fn new(events: *mut CEvent, max: c_int) -> Result<Self, Failure> {
+        let len = usize::try_from(max)
+            .ok()
+            .filter(|len| *len > 0 && len.checked_mul(size_of::<CEvent>()).is_some());
+        let Some(len) = len else {
+            return Err(Failure::invalid(format!(
+                "max is {max}: there has to be room for an event"
+            )));
+        };
+        if events.is_null() || !events.is_aligned() {
+            return Err(Failure::invalid("events is NULL or not aligned"));
+        }
+        // SAFETY: by the contract; what is there is only written.
+        let places = unsafe { std::slice::from_raw_parts_mut(events.cast(), len) };
+        Ok(Self { places, count: 0 })
+    }
+
+    fn is_full(&self) -> bool {
+        self.count as usize == self.places.len()
+    }
+
+    #[inline]
+    fn push(&mut self, event: Event) {
+        if let Some(event) = to_c(event) {
+            self.places[self.count as usize].put(event);
+            self.count += 1;
+        }
+    }
+
+    /// Takes what is there. A failure counts only if nothing was taken before it.
+    #[inline]
+    fn take(&mut self, open: &mut Open, which: Which) -> Result<(), Failure> {
+        while !self.is_full() {
+            match open.core.poll(which) {
+                Ok(Some(event)) => self.push(event),
+                Ok(None) => break,
+                Err(_) if self.count > 0 => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the first event that the program is to see.
+    fn wait(
+        &mut self,
+        deadline: Option<Instant>,
+        mut wait: impl FnMut(Option<Duration>) -> Result<Option<Event>, Error>,
+    ) -> Result<(), Failure> {
+        while self.count == 0 {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            match wait(left)? {
+                Some(event) => self.push(event),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `bcl_fd`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_fd(port: *mut CPort, fd: *mut c_int) -> c_int {
+    call::status("bcl_fd", || {
+        // SAFETY: by the contract of the header.
+        let (port, place) = unsafe { (CPort::check(port)?, out(fd, "fd")?) };
+        port.with(|open| {
+            place.put(open.core.fd()?.as_raw_fd());
+            Ok(())
+        })
+    })
+}
+
+/// `bcl_release`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_release(port: *mut CPort, event: *mut CEvent) -> c_int {
+    call::status("bcl_release", || {
+        // SAFETY: by the contract of the header.
+        let port = unsafe { CPort::check(port) }?;
+        if event.is_null() || !event.is_aligned() {
+            return Err(Failure::invalid("event is NULL or not aligned"));
+        }
+        // SAFETY: not null and aligned, and an event by the contract of the header.
+        let event = unsafe { &mut *event };
+        if event.kind != crate::types::EVENT_MESSAGE {
+            return Err(Failure::invalid(
+                "event is not a BCL_EVENT_MESSAGE: nothing else is released",
+            ));
+        }
+        let released = match SystemHandle::from_words(event.handle) {
+            Some(handle) => port.with(|open| Ok(open.core.release(&handle)?))?,
+            None => false,
+        };
+        if !released {
+            return Err(Failure::new(
+                code::NOT_FOUND,
+                "the message was released before, or came to another port",
+            ));
+        }
+        event.handle = [0; 3];
+        event.data = std::ptr::null();
+        Ok(())
+    })
+}

@@ -1,0 +1,17 @@
+//! The C interface of BCL. What it promises is said in `include/bcl.h`; here is how.
+//!
+//! Read [`types`] (what both languages see), [`call`] (how every call begins and ends), [`handle`] (a port and its
+//! lock), then the calls in the order of the header: [`port`], [`message`], [`rma`], [`events`], [`memory`], [`job`].
+
+mod call;
+mod code;
+mod events;
+mod handle;
+mod job;
+mod memory;
+mod message;
+mod port;
+mod rma;
+mod text;
+mod translate;
+mod types;

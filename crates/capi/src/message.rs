@@ -1,0 +1,147 @@
+//! Messages on the system channel and on normal channels.
+
+use std::ffi::c_int;
+
+use bcl::bindings::{Memory, Source, hold};
+use bcl::{Address, EAGER_MAX};
+
+use crate::call::{self, Failure, range};
+use crate::handle::{CPort, Open};
+use crate::memory::CMemory;
+use crate::types::CAddress;
+
+/// `bcl_send`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_send(
+    port: *mut CPort,
+    to: CAddress,
+    channel: u16,
+    data: *const u8,
+    len: usize,
+    cookie: u64,
+) -> c_int {
+    call::status("bcl_send", || {
+        // SAFETY: by the contract of the header.
+        let port = unsafe { CPort::check(port) }?;
+        range(data, len, "data")?;
+        port.with(|open| {
+            if channel == 0 {
+                // SAFETY: checked as far as possible, else by the contract of the header.
+                return unsafe { send_system(open, to.into(), data, len, cookie) };
+            }
+            let memory = open.find(data, len);
+            // SAFETY: by the contract of the header the memory stays until the event is taken.
+            unsafe { send_normal(open, to.into(), channel, data, len, memory, cookie) }
+        })
+    })
+}
+
+/// `bcl_send_registered`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_send_registered(
+    port: *mut CPort,
+    to: CAddress,
+    channel: u16,
+    memory: *const CMemory,
+    offset: usize,
+    len: usize,
+    cookie: u64,
+) -> c_int {
+    call::status("bcl_send_registered", || {
+        // SAFETY: by the contract of the header.
+        let (port, memory) = unsafe { (CPort::check(port)?, CMemory::check(memory)?) };
+        let (data, memory) = memory.part(offset, len)?;
+        port.with(|open| {
+            if channel == 0 {
+                // SAFETY: within the memory that was registered.
+                return unsafe { send_system(open, to.into(), data, len, cookie) };
+            }
+            // SAFETY: within the memory that was registered, which stays by the contract of the header.
+            unsafe { send_normal(open, to.into(), channel, data, len, memory, cookie) }
+        })
+    })
+}
+
+/// # Safety
+/// `data` is null or valid for reads of `len` bytes.
+unsafe fn send_system(
+    open: &mut Open,
+    to: Address,
+    data: *const u8,
+    len: usize,
+    cookie: u64,
+) -> Result<(), Failure> {
+    let data = if len == 0 {
+        &[]
+    } else {
+        // SAFETY: by the contract.
+        unsafe { std::slice::from_raw_parts(data, len) }
+    };
+    Ok(open.core.send_system(to, data, cookie)?)
+}
+
+/// # Safety
+/// `data` is null or valid for reads of `len` bytes until the operation completes.
+unsafe fn send_normal(
+    open: &mut Open,
+    to: Address,
+    channel: u16,
+    data: *const u8,
+    len: usize,
+    memory: Option<Memory>,
+    cookie: u64,
+) -> Result<(), Failure> {
+    // What travels with its announcement is copied there, wherever it lies.
+    let region = memory.as_ref().map(|(_, place)| *place);
+    let source = Source {
+        start: data,
+        len_bytes: len,
+        region: region.filter(|_| len > EAGER_MAX),
+    };
+    let held = memory.map(|(region, _)| hold(region));
+    // SAFETY: by the contract, and a DMA buffer is held until then.
+    Ok(unsafe { open.core.send(to, channel, source, held, cookie) }?)
+}
+
+/// `bcl_post`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_post(
+    port: *mut CPort,
+    channel: u16,
+    buffer: *mut u8,
+    len: usize,
+    cookie: u64,
+) -> c_int {
+    call::status("bcl_post", || {
+        // SAFETY: by the contract of the header.
+        let port = unsafe { CPort::check(port) }?;
+        range(buffer, len, "buffer")?;
+        port.with(|open| {
+            let held = open.find(buffer, len).map(|(region, _)| hold(region));
+            // SAFETY: by the contract of the header the memory is left alone until the event is taken.
+            Ok(unsafe { open.core.post(channel, buffer, len, held, cookie) }?)
+        })
+    })
+}
+
+/// `bcl_cancel_post`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_cancel_post(port: *mut CPort, channel: u16, cookie: u64) -> c_int {
+    call::status("bcl_cancel_post", || {
+        // SAFETY: by the contract of the header.
+        let port = unsafe { CPort::check(port) }?;
+        port.with(|open| Ok(open.core.cancel_post(channel, cookie)?))
+    })
+}

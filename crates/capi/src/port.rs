@@ -1,0 +1,170 @@
+//! Opening and closing.
+
+use std::ffi::{c_char, c_int};
+
+use bcl::{Address, CopyMode, JobKey, NodeId, PortOptions};
+
+use crate::call::{self, Failure, out, range, string};
+use crate::code;
+use crate::handle::{CPort, retire};
+use crate::text::write_text;
+use crate::types::{CAddress, COPY_AUTO, COPY_DEFAULT, COPY_STREAM, COptions, ONE_THREAD};
+
+/// `bcl_open`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_open(options: *const COptions, port: *mut *mut CPort) -> c_int {
+    call::status("bcl_open", || {
+        // SAFETY: by the contract of the header.
+        let place = unsafe { out(port, "port") }?;
+        place.put(std::ptr::null_mut());
+        // SAFETY: by the contract of the header.
+        let (options, one_thread) = unsafe { settings(options) }?;
+        let port = CPort::new(options.open_core()?, one_thread);
+        place.put(Box::into_raw(port));
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `options` is null, or points to a structure as long as its `size` says, whose pointers are null or valid.
+unsafe fn settings(options: *const COptions) -> Result<(PortOptions, bool), Failure> {
+    let mut port = PortOptions::new();
+    if options.is_null() {
+        return Ok((port, false));
+    }
+    // SAFETY: by the contract.
+    let given = unsafe { read_sized(options) }?;
+    if given.flags & !ONE_THREAD != 0 {
+        return Err(Failure::invalid(format!(
+            "options.flags is {:#x}: BCL_ONE_THREAD is the only flag",
+            given.flags
+        )));
+    }
+    if given.node != 0 {
+        port = port.node(NodeId(given.node.into()));
+    }
+    if given.number != 0 {
+        port = port.number(given.number);
+    }
+    match given.copy {
+        COPY_DEFAULT => {}
+        COPY_AUTO => port = port.copy_mode(CopyMode::Auto),
+        COPY_STREAM => port = port.copy_mode(CopyMode::Stream),
+        other => {
+            return Err(Failure::invalid(format!(
+                "options.copy is {other}, which is none of BCL_COPY_*"
+            )));
+        }
+    }
+    if !given.folder.is_null() {
+        // SAFETY: by the contract.
+        port = port.folder(unsafe { string(given.folder, "options.folder") }?);
+    }
+    if !given.key.is_null() {
+        // SAFETY: by the contract.
+        let hex = unsafe { string(given.key, "options.key") }?;
+        let key = JobKey::from_hex(hex)
+            .map_err(|error| Failure::invalid(format!("options.key: {error}")))?;
+        port = port.key(key);
+    }
+    if !given.allow_uids.is_null() {
+        let len_bytes = given.allow_uids_len.saturating_mul(size_of::<u32>());
+        range(given.allow_uids.cast(), len_bytes, "options.allow_uids")?;
+        // SAFETY: by the contract, and the length can be one.
+        let uids = unsafe { std::slice::from_raw_parts(given.allow_uids, given.allow_uids_len) };
+        port = port.allow_uids(uids.to_vec());
+    }
+    Ok((port, given.flags & ONE_THREAD != 0))
+}
+
+/// Reads a structure that a program of an earlier or later header made: fields it does not have are zero, fields
+/// that we do not have must be.
+///
+/// # Safety
+/// `options` points to a structure as long as its `size` says.
+unsafe fn read_sized(options: *const COptions) -> Result<COptions, Failure> {
+    const OURS: usize = size_of::<COptions>();
+    /// Where the structure ended in version 0.1, the first.
+    const FIRST: usize = OURS;
+    const LONGEST: usize = 4096;
+    if !options.is_aligned() {
+        return Err(Failure::invalid("options is not aligned"));
+    }
+    // SAFETY: `size` is the first field of every version.
+    let size = unsafe { (*options).size };
+    if !(FIRST..=LONGEST).contains(&size) {
+        return Err(Failure::invalid(format!(
+            "options.size is {size}: begin with BCL_OPTIONS_INIT"
+        )));
+    }
+    // SAFETY: as long as `size` says, by the contract.
+    let bytes = unsafe { std::slice::from_raw_parts(options.cast::<u8>(), size) };
+    if bytes[OURS..].iter().any(|&byte| byte != 0) {
+        return Err(Failure::invalid(
+            "options has settings of a later version of bcl.h than this library's",
+        ));
+    }
+    // SAFETY: at least as long as the structure, and aligned.
+    Ok(unsafe { options.read() })
+}
+
+/// `bcl_close`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_close(port: *mut CPort) -> c_int {
+    call::status("bcl_close", || {
+        // SAFETY: by the contract of the header.
+        unsafe { CPort::check(port) }?.close()?;
+        // SAFETY: from `bcl_open`, and closed just now, which succeeds once.
+        unsafe { retire(port) };
+        Ok(())
+    })
+}
+
+/// `bcl_port_address`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_port_address(port: *const CPort, address: *mut CAddress) -> c_int {
+    call::status("bcl_port_address", || {
+        // SAFETY: by the contract of the header.
+        let (port, address) = unsafe { (CPort::check(port)?, out(address, "address")?) };
+        port.with(|open| {
+            address.put(open.core.address().into());
+            Ok(())
+        })
+    })
+}
+
+/// `bcl_peer_text`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_peer_text(
+    port: *mut CPort,
+    peer: CAddress,
+    text: *mut c_char,
+    len: usize,
+) -> c_int {
+    call::status("bcl_peer_text", || {
+        // SAFETY: by the contract of the header.
+        let port = unsafe { CPort::check(port) }?;
+        let peer = Address::from(peer);
+        let peers = port.with(|open| Ok(open.core.peers()))?;
+        let Some((_, info)) = peers.into_iter().find(|(address, _)| *address == peer) else {
+            return Err(Failure::new(
+                code::NOT_FOUND,
+                format!("there is no connection with {peer}"),
+            ));
+        };
+        // SAFETY: by the contract of the header.
+        unsafe { write_text(&format!("{}, {}", info.tier, info.copy), text, len) }
+    })
+}
