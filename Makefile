@@ -10,12 +10,19 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 PREFIX ?= /usr/local
 DESTDIR ?=
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# How `make build` and `make install` compile; `dev` for a quick trial.
+PROFILE ?= release
+BUILT := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 build: bootstrap-build ## the release build: target/release/bcl, libbcl.so, libbcl.a
-	cargo build --workspace --release --locked --quiet
+	cargo build --workspace --profile $(PROFILE) --locked --quiet
+	@scripts/link-libbcl.sh $(BUILT)
+
+install: build ## puts the command, the library and their manual pages below PREFIX (/usr/local)
+	@scripts/install-libbcl.sh $(BUILT) "$(PREFIX)" "$(DESTDIR)"
 
 demo: build ## two processes exchange messages: latencies and bandwidths beside the machine's limits
 	@scripts/demo.sh $(TARGET)/release
@@ -53,4 +60,4 @@ clean: ## removes what was built
 bootstrap-%:
 	@scripts/bootstrap.sh $*
 
-.PHONY: help build demo test test-rust test-doc test-loom rules fmt lint doc ci clean
+.PHONY: help build install demo test test-rust test-doc test-loom rules fmt lint doc ci clean

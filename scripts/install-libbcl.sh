@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installs the library for C: libbcl.so, libbcl.a, bcl.h, bcl.pc and the manual pages of section 3.
+#
+#   scripts/install-libbcl.sh target/release PREFIX [DESTDIR]
+set -euo pipefail
+built=$(cd "$1" && pwd)
+prefix=$2
+to=${3:-}$2
+cd "$(dirname "$0")/.."
+
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+soname=libbcl.so.${version%%.*}
+
+install -d "$to/lib/pkgconfig" "$to/include" "$to/share/man/man3"
+install -m 755 "$built/libbcl.so.$version" "$to/lib/"
+strip --strip-unneeded "$to/lib/libbcl.so.$version"
+ln -sf "libbcl.so.$version" "$to/lib/$soname"
+ln -sf "$soname" "$to/lib/libbcl.so"
+install -m 644 "$built/libbcl.a" "$to/lib/"
+strip --strip-debug "$to/lib/libbcl.a"
+install -m 644 crates/capi/include/bcl.h "$to/include/"
+sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" crates/capi/bcl.pc.in >"$to/lib/pkgconfig/bcl.pc"
+chmod 644 "$to/lib/pkgconfig/bcl.pc"
