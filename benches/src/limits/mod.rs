@@ -1,0 +1,7 @@
+//! What the machine can do at best: the marks that no library can pass.
+
+pub mod cache_line;
+pub mod memcpy;
+pub mod probe;
+pub mod table;
+pub mod vm_readv;

@@ -1,0 +1,6 @@
+//! The three files of a run: for readers, for eyes and for programs.
+
+pub mod json;
+pub mod markdown;
+mod panel;
+pub mod picture;
