@@ -118,17 +118,6 @@ pub struct Wishes {
     pub closing: AtomicU32,
 }
 
-/// Both ends copy a very long message at once: who has claimed which part ([SHM-4.3]).
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub struct ClaimLine {
-    /// Message number (high 16 bits), parts claimed by the sender (24 bits), next part (24 bits).
-    pub claims: AtomicU64,
-}
-
-/// Lines for messages being copied by both ends at once, in each direction.
-pub const CLAIM_LINES: usize = 8;
-
 #[repr(C)]
 struct Header {
     magic: AtomicU64,
@@ -139,7 +128,6 @@ struct Header {
     _pad: [u64; 5],
     wishes: [Wishes; 2],
     returns: [ReturnLine; 2],
-    claims: [[ClaimLine; CLAIM_LINES]; 2],
 }
 
 const _: () = assert!(cfg!(loom) || size_of::<Header>() <= HEADER_LEN);
@@ -266,16 +254,6 @@ impl PairEnd {
     /// What the peer wishes while it sleeps.
     pub fn peer_wishes(&self) -> &Wishes {
         &self.header().wishes[self.side.other() as usize]
-    }
-
-    /// Claims on a message that this end sends.
-    pub fn claims_out(&self, slot: usize) -> &ClaimLine {
-        &self.header().claims[self.side as usize][slot % CLAIM_LINES]
-    }
-
-    /// Claims on a message that this end receives.
-    pub fn claims_in(&self, slot: usize) -> &ClaimLine {
-        &self.header().claims[self.side.other() as usize][slot % CLAIM_LINES]
     }
 }
 

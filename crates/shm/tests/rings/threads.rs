@@ -4,7 +4,7 @@ use std::thread;
 
 use crate::memory::Direction;
 
-const MESSAGES: u64 = if cfg!(miri) { 60 } else { 200_000 };
+const MESSAGES: u64 = if cfg!(miri) { 60 } else { 30_000 };
 
 /// Every message announces a payload of its own length and bytes.
 #[test]
