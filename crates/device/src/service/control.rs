@@ -1,7 +1,7 @@
 //! Messages on the socket of an established connection, for what is rare or must not wait for the peer's
 //! program: farewells, DMA buffers, windows, and one-sided operations that the owner's thread serves.
 //!
-//! A packet is a head of eight little-endian words, then data ([SHM-7]).
+//! A packet is a head of eight little-endian words, then data ([SHM-7.3]).
 
 use crate::status::{Cause, OpError};
 use crate::window::{Access, Atomic};
