@@ -3,9 +3,13 @@
 //! Both ends compute positions by the same rule ([SHM-3.3]), so no offset travels and none can be forged.
 
 use crate::Corrupt;
+use crate::prefetch;
 use crate::sync::{AtomicU64, Ordering};
 
 const ALIGN: u64 = 64;
+
+/// More than this is not fetched ahead: the stores of a long payload overlap among themselves.
+const PREPARED_BYTES: u32 = 2048;
 
 /// The longest payload of a ring of `size` bytes. One that is longer than half might find too little
 /// room on either side of the tail for ever, even in an empty ring.
@@ -80,6 +84,20 @@ impl ByteSender {
         let offset = (span.start % u64::from(self.size)) as usize;
         // SAFETY: `place` keeps the span inside the ring.
         Ok(Some(unsafe { self.base.add(offset) }))
+    }
+
+    /// Fetches the place of the next payload for writing, if it is about as long as this. To be called once the
+    /// last one is on its way.
+    #[inline]
+    pub fn prepare(&self, len_bytes: u32) {
+        let len_bytes = len_bytes.min(PREPARED_BYTES);
+        let span = place(self.tail, len_bytes, self.size);
+        let start = self
+            .base
+            .wrapping_add((span.start % u64::from(self.size)) as usize);
+        for line in (0..len_bytes as usize).step_by(ALIGN as usize) {
+            prefetch::for_write(start.wrapping_add(line));
+        }
     }
 
     #[cold]

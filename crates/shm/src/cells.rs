@@ -5,6 +5,7 @@
 
 use crate::Corrupt;
 use crate::pair::ReturnLine;
+use crate::prefetch;
 use crate::sync::{AtomicU64, Guarded, Ordering};
 
 /// Words in a cell.
@@ -86,23 +87,6 @@ impl CellSender {
         Ok(self.mask + 1 - (self.next - consumed))
     }
 
-    /// Fetches a cell that will be written soon, for writing: the receiver has a copy of it from the last
-    /// round, and taking that away costs as much as a message.
-    #[inline]
-    fn prepare(&self, ahead: u64) {
-        let cell = self
-            .cells
-            .wrapping_add(((self.next + ahead) & self.mask) as usize);
-        #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-        // SAFETY: a prefetch is a hint and faults on no address.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_ET0>(cell.cast());
-        }
-        #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
-        let _ = cell;
-    }
-
     /// Publishes one cell. The low 32 bits of `words[0]` must be zero; they become the sequence number.
     ///
     /// The caller has seen [`free`](Self::free) return at least 1.
@@ -118,7 +102,8 @@ impl CellSender {
         self.next += 1;
         cell.first
             .store(words[0] | (self.next & SEQ_MASK), Ordering::Release);
-        self.prepare(PREPARED_CELLS);
+        let soon = (self.next + PREPARED_CELLS) & self.mask;
+        prefetch::for_write(self.cells.wrapping_add(soon as usize));
     }
 }
 

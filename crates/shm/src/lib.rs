@@ -14,6 +14,7 @@ pub mod fence;
 pub mod memfd;
 pub mod page;
 pub mod pair;
+mod prefetch;
 pub mod sleep;
 pub mod sync;
 pub mod wait;

@@ -168,6 +168,9 @@ impl Outgoing {
         };
         message.handled = handled;
         link.pair.cells_out.send(&message.encode());
+        if !message.inline {
+            link.pair.pool_out.prepare(message.len_bytes);
+        }
         self.system_sent += 1;
         bump(counters.counter(Counter::SystemSent), 1);
         bump(counters.counter(Counter::BytesSent), data.len() as u64);
@@ -222,6 +225,9 @@ impl Outgoing {
         };
         message.handled = handled;
         link.pair.cells_out.send(&message.encode());
+        if eager && !message.inline {
+            link.pair.stream_out.prepare(message.len_bytes);
+        }
         let send = NormalSend {
             op: send.op,
             channel: send.channel,
