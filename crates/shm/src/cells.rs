@@ -102,6 +102,7 @@ impl CellSender {
         self.next += 1;
         cell.first
             .store(words[0] | (self.next & SEQ_MASK), Ordering::Release);
+        prefetch::demote(cell);
         let soon = (self.next + PREPARED_CELLS) & self.mask;
         prefetch::for_write(self.cells.wrapping_add(soon as usize));
     }

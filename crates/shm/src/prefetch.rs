@@ -15,3 +15,15 @@ pub fn for_write<T>(address: *const T) {
     #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
     let _ = address;
 }
+
+/// Hands the line at `address` on to the cache that all cores share, where the receiver finds it sooner.
+#[inline(always)]
+pub fn demote<T>(address: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    // SAFETY: a hint, and no operation at all on processors that do not know it.
+    unsafe {
+        core::arch::asm!("cldemote [{}]", in(reg) address, options(nostack, preserves_flags));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri), not(loom))))]
+    let _ = address;
+}

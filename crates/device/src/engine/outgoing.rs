@@ -164,6 +164,7 @@ impl Outgoing {
             };
             // SAFETY: `reserve` returned room for `data.len()` bytes that nobody else writes.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
+            link.pair.pool_out.hand_on(place, data.len() as u32);
             Message::with_payload(Kind::System, 0, data.len() as u32)
         };
         message.handled = handled;
@@ -459,6 +460,7 @@ fn eager_message(link: &mut Link, send: &NormalSend) -> Result<Option<Message>, 
     };
     // SAFETY: `reserve` returned room for `data.len()` bytes that nobody else writes.
     unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
+    link.pair.stream_out.hand_on(place, data.len() as u32);
     Ok(Some(Message::with_payload(
         Kind::Eager,
         send.channel,
