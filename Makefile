@@ -27,13 +27,16 @@ install: build ## puts the command, the library and their manual pages below PRE
 demo: build ## two processes exchange messages: latencies and bandwidths beside the machine's limits
 	@scripts/demo.sh $(TARGET)/release
 
-test: test-rust test-doc test-loom ## everything that must pass
+test: test-rust test-doc test-c test-loom ## everything that must pass
 
 test-rust: bootstrap-test ## unit, integration and real-process tests, the conformance suite, house rules
 	cargo nextest run --workspace --locked --cargo-quiet --status-level fail --final-status-level fail
 
 test-doc: bootstrap-build ## the examples in the documentation
 	cargo test --workspace --doc --locked --quiet
+
+test-c: bootstrap-test ## the installed library, as C and C++ programs see it
+	@testing/c/run.sh
 
 test-loom: bootstrap-build ## models of the lock-free structures, in every order that memory permits
 	RUSTFLAGS="--cfg loom" cargo test --package bcl-shm --test loom --profile model --locked --quiet \
@@ -60,4 +63,4 @@ clean: ## removes what was built
 bootstrap-%:
 	@scripts/bootstrap.sh $*
 
-.PHONY: help build install demo test test-rust test-doc test-loom rules fmt lint doc ci clean
+.PHONY: help build install demo test test-rust test-doc test-c test-loom rules fmt lint doc ci clean

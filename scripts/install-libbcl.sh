@@ -21,3 +21,5 @@ strip --strip-debug "$to/lib/libbcl.a"
 install -m 644 crates/capi/include/bcl.h "$to/include/"
 sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" crates/capi/bcl.pc.in >"$to/lib/pkgconfig/bcl.pc"
 chmod 644 "$to/lib/pkgconfig/bcl.pc"
+awk -v to="$to/share/man/man3" -v version="$version" -f scripts/man3.awk crates/capi/include/bcl.h
+chmod 644 "$to"/share/man/man3/bcl*.3

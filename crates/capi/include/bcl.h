@@ -22,6 +22,9 @@
  * change, memory that is received into must not be touched. Memory bound to a window belongs to it until unbound.
  * Only the system channel copies at once. Strings and structures given to a call are not kept.
  *
+ * PROGRESS. Operations get on while the program is inside calls on the port, above all bcl_poll and bcl_wait. So a
+ * program with operations under way keeps taking events. Others act on its windows without any call of its own.
+ *
  * THREADS. A port may be used by any number of threads, which share its events: each event goes to one of them.
  * Operations started by one thread keep their order. With BCL_ONE_THREAD the port has no lock, and the program
  * promises that no two threads are ever inside calls on it at the same time. All other functions may be called from

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# Installs the library into a folder of its own and uses it as a stranger would: with pkg-config, from C and C++,
+# shared and static, in several processes. Ends with a line "N passed, M failed".
+#
+#   testing/c/run.sh
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
+
+passed=0
+failed=0
+work=$(mktemp -d)
+prefix=$work/prefix
+export BCL_DIR=$work/ports PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+trap 'rm -rf "$work"' EXIT
+
+main() {
+    make --silent install PROFILE=dev PREFIX="$prefix" DESTDIR=
+    the_library_exports_what_the_header_declares
+    manual_pages_render
+    for way in shared static; do
+        build_all "$way"
+        for program in bad_input limits remap threads forked; do
+            checks "$way" "$program"
+        done
+        programs_talk "$way"
+    done
+    printf '%d passed, %d failed\n' "$passed" "$failed"
+    [ "$failed" = 0 ]
+}
+
+# ok WHAT COMMAND...: one check.
+ok() {
+    local what=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+        sed 's/^/    /' "$work/log"
+    fi
+}
+
+# A C program that counts its own checks.
+checks() {
+    local last
+    timeout 120 "$work/$1/$2" >"$work/log" 2>&1 || true
+    last=$(tail -n 1 "$work/log")
+    if [[ $last =~ ^passed\ ([0-9]+)\ failed\ ([0-9]+)$ ]]; then
+        passed=$((passed + BASH_REMATCH[1]))
+        failed=$((failed + BASH_REMATCH[2]))
+        [ "${BASH_REMATCH[2]}" = 0 ] && return
+    else
+        failed=$((failed + 1))
+    fi
+    echo "FAILED: $1/$2"
+    sed 's/^/    /' "$work/log"
+}
+
+the_library_exports_what_the_header_declares() {
+    local library=$prefix/lib/libbcl.so
+    sed -n 's/^[a-z].*[ *]\(bcl_[a-z_]*\)(.*/\1/p' "$prefix/include/bcl.h" | sort >"$work/declared"
+    nm --dynamic --defined-only "$library" | sed -n 's/.* T //p' | sort >"$work/exported"
+    ok "the header declares functions" [ -s "$work/declared" ]
+    sed 's/$/@@BCL_0.1/' "$work/declared" >"$work/expected"
+    ok "exactly the functions of the header are exported, with a version" diff "$work/expected" "$work/exported"
+    ok "nothing else is exported" [ "$(nm --dynamic --defined-only "$library" | grep -vc ' T bcl_')" = 1 ]
+    ok "the soname is libbcl.so.0" eval "readelf -d '$library' | grep -q 'SONAME.*\[libbcl.so.0\]'"
+    ok "the library stays loaded" eval "readelf -d '$library' | grep -q NODELETE"
+    ok "all functions are in the archive" eval \
+        "nm --defined-only '$prefix/lib/libbcl.a' 2>/dev/null | sed -n 's/.* T \(bcl_\)/\1/p' | sort | diff '$work/declared' -"
+    ok "pkg-config knows the version" [ "$(pkg-config --modversion bcl)" = 0.1.0 ]
+}
+
+manual_pages_render() {
+    local name
+    while read -r name; do
+        ok "$name has a manual page" [ -s "$prefix/share/man/man3/$name.3" ]
+    done <"$work/declared"
+}
+
+# Everything, as strictly as compilers can.
+build_all() {
+    local way=$1 flags libs strict source
+    mkdir -p "$work/$way"
+    flags=$(pkg-config --cflags bcl)
+    strict="-O1 -Wall -Wextra -Werror -pedantic"
+    if [ "$way" = shared ]; then
+        libs="$(pkg-config --libs bcl) -Wl,-rpath,$prefix/lib"
+    else
+        libs=$(pkg-config --libs --static bcl | sed 's/-lbcl/-l:libbcl.a/')
+    fi
+    # shellcheck disable=SC2086 # flags are several words
+    {
+        for source in "$here"/*.c; do
+            ok "$way $(basename "$source") builds" \
+                cc -std=c99 -D_GNU_SOURCE $strict $flags "$source" -o "$work/$way/$(basename "$source" .c)" $libs -lpthread
+        done
+        for source in examples/c/*.c; do
+            ok "$way $source builds" cc -std=c99 $strict $flags "$source" -o "$work/$way/$(basename "$source" .c)" $libs
+        done
+        ok "$way hello.cpp builds" c++ -std=c++11 $strict $flags "$here/hello.cpp" -o "$work/$way/hello" $libs
+    }
+}
+
+# The examples, each between processes.
+programs_talk() {
+    local way=$1 bin=$work/$1
+    ok "$way: C++ says hello" says "hello from C++" "$bin/hello"
+    serve "$bin/ping"
+    ok "$way: ping is answered" says pong "$bin/ping" "$address"
+    ok "$way: ping was heard" served ping
+    serve "$bin/server"
+    ok "$way: requests are answered" says "$(printf 'HELLO\nWORLD')" "$bin/client" "$address" hello world
+    kill -TERM "$server"
+    ok "$way: the server ends when told" served bye
+    serve "$bin/counter"
+    ok "$way: the counter counts" says 999 "$bin/counter" "$address" 1000
+    ok "$way: the counter is right" served 1000
+    ok "$way: large messages go round a ring" timeout 60 "$bin/launch" 3 "$bin/ring"
+    ok "$way: large messages alone" timeout 60 "$bin/ring"
+    ok "$way: nobody there is an error" fails "nobody has this port open" "$bin/ping" "${address%:*}:9"
+    ok "$way: no ports are left behind" [ "$(find "$BCL_DIR" -type s | wc -l)" = 0 ]
+}
+
+# Starts a program that prints its address, and reads that.
+serve() {
+    "$@" >"$work/served" 2>&1 &
+    server=$!
+    for _ in $(seq 500); do
+        address=$(head -n 1 "$work/served")
+        [ -n "$address" ] && return
+        sleep 0.01
+    done
+}
+
+# The program started last ends well, and what it said after its address is this.
+served() {
+    wait "$server" && [ "$(tail -n +2 "$work/served")" = "$1" ] || { cat "$work/served"; return 1; }
+}
+
+says() {
+    local expected=$1 said
+    shift
+    said=$(timeout 30 "$@") && [ "$said" = "$expected" ] || { echo "said: $said"; return 1; }
+}
+
+fails() {
+    local expected=$1 said
+    shift
+    ! said=$(timeout 30 "$@" 2>&1) && [[ $said == *"$expected"* ]] || { echo "said: $said"; return 1; }
+}
+
+main "$@"
