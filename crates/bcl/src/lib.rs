@@ -37,7 +37,7 @@ pub mod stat;
 mod state;
 mod window;
 
-pub use bcl_device::{Access, Cause, CopyMode, EAGER_MAX, OpError, SYSTEM_MAX};
+pub use bcl_device::{Access, Cause, CopyMode, EAGER_MAX, OpError, SYSTEM_MAX, WINDOW_COUNT};
 pub use bcl_node::{Address, Folder, JobKey, NodeId, ParseAddressError};
 pub use buffer::{Buffer, DmaBuffer, EnabledBuffer};
 pub use core::{POSTS_MAX, QUEUE_DEPTH};

@@ -8,6 +8,10 @@ macro_rules! codes {
     ($($name:ident = $number:literal, $text:literal;)*) => {
         $(pub const $name: c_int = $number;)*
 
+        /// Every code and its name.
+        #[cfg(test)]
+        pub const ALL: &[(&str, c_int)] = &[$((stringify!($name), $number)),*];
+
         /// What a code means, in a few words.
         pub fn text(code: c_int) -> &'static CStr {
             match code {

@@ -100,11 +100,15 @@ fn wait_among_threads(
     }
 }
 
+pub const SEND: c_int = 1;
+pub const RECV: c_int = 2;
+pub const ANY: c_int = 3;
+
 fn queue(which: c_int) -> Result<Which, Failure> {
     match which {
-        1 => Ok(Which::Send),
-        2 => Ok(Which::Recv),
-        3 => Ok(Which::Any),
+        SEND => Ok(Which::Send),
+        RECV => Ok(Which::Recv),
+        ANY => Ok(Which::Any),
         other => Err(Failure::invalid(format!(
             "which is {other}: it has to be BCL_SEND, BCL_RECV or BCL_ANY"
         ))),

@@ -7,6 +7,8 @@ mod call;
 mod code;
 mod events;
 mod handle;
+#[cfg(test)]
+mod header;
 mod job;
 mod memory;
 mod message;
