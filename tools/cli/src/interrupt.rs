@@ -1,0 +1,74 @@
+//! A Ctrl-C leaves nothing behind.
+//!
+//! The signals are blocked in every thread and taken by one that does nothing else, so that tidying up runs
+//! as ordinary code: it stops the processes that were started, and leaves by `exit`, at which the library
+//! closes the ports and takes their names out of the socket folder.
+
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use crate::failure::{Failure, Result};
+
+/// What a user or a batch system ends a program with.
+const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+type Action = Box<dyn FnOnce() + Send>;
+
+static BEFORE_EXIT: Mutex<Vec<Action>> = Mutex::new(Vec::new());
+
+/// From now on an ending signal tidies up and ends the program with status 128 + signal.
+///
+/// Call before any other thread starts.
+pub fn exit_tidily_on_signals() -> Result<()> {
+    let signals = block(&heeded(&ENDING));
+    thread::Builder::new()
+        .name("bcl-signals".into())
+        .spawn(move || {
+            let mut signal = 0;
+            // SAFETY: both places live on this stack, and the set was filled in by `block`.
+            while unsafe { libc::sigwait(&signals, &mut signal) } != 0 {}
+            let actions = std::mem::take(&mut *before_exit());
+            actions.into_iter().for_each(|action| action());
+            std::process::exit(128 + signal);
+        })
+        .map_err(|error| Failure::system("start a thread", error))?;
+    Ok(())
+}
+
+/// Remembers what to do when a signal ends the program.
+pub fn on_exit(action: impl FnOnce() + Send + 'static) {
+    before_exit().push(Box::new(action));
+}
+
+fn before_exit() -> std::sync::MutexGuard<'static, Vec<Action>> {
+    BEFORE_EXIT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Those that whoever started us has not told us to ignore, as `nohup` does with SIGHUP.
+pub fn heeded(signals: &[libc::c_int]) -> Vec<libc::c_int> {
+    let is_ignored = |signal| {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: a null new action only asks; the old one is written before it is read, if the call works.
+        unsafe {
+            libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+                && action.assume_init().sa_sigaction == libc::SIG_IGN
+        }
+    };
+    let all = signals.iter().copied();
+    all.filter(|signal| !is_ignored(*signal)).collect()
+}
+
+/// Blocks signals in this thread and those it starts. Programs started by it begin with none blocked.
+pub fn block(signals: &[libc::c_int]) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset fills the set in; the other calls only read or add to it.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+        set.assume_init()
+    }
+}

@@ -1,0 +1,138 @@
+//! How the two processes of a measurement find each other.
+
+use std::time::Duration;
+
+use bcl::{Address, CopyMode, Event, JobKey, Port, PortOptions, Which};
+
+use super::arguments::{Copy, Options, Wait};
+use super::endpoint::{Endpoint, Word};
+use crate::cores;
+use crate::failure::{Failure, Result};
+use crate::spawn::Partner;
+
+/// How often to look whether a partner that has not come yet is still alive.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The measuring end and the process at the other one.
+pub struct Met {
+    pub end: Endpoint,
+    pub partner: Watched,
+}
+
+/// The partner process.
+pub struct Watched(Partner);
+
+impl Watched {
+    /// What the partner has to say about a failure, if it has failed first.
+    pub fn explain(&self, failure: Failure) -> Failure {
+        let pid = self.0.pid();
+        Failure {
+            text: format!("{} (partner process {pid})", failure.text),
+            ..failure
+        }
+    }
+}
+
+/// Opens a port, starts the partner and waits for it.
+pub fn as_initiator(options: &Options) -> Result<Met> {
+    let cores = Cores::choose(options)?;
+    let key = JobKey::random().map_err(|error| Failure::new(error.to_string()))?;
+    let mut port = port_options(options).key(key.clone()).open()?;
+    let own_arguments = std::env::args_os().skip(1);
+    let address = ["--partner".into(), port.address().to_string().into()];
+    let mut partner = Partner::start(own_arguments.chain(address), &key)?;
+    cores.pin_first()?;
+    let met = wait_for_partner(&mut port, &mut partner)?;
+    let mut end = Endpoint::new(port, met.peer, cores.polling);
+    (end.tier, end.copy) = (met.tier, met.copy);
+    Ok(Met {
+        end,
+        partner: Watched(partner),
+    })
+}
+
+/// The other side of [`as_initiator`].
+pub fn as_partner(options: &Options, initiator: Address) -> Result<Endpoint> {
+    let cores = Cores::choose(options)?;
+    let port = port_options(options).open()?;
+    cores.pin_second()?;
+    let mut end = Endpoint::new(port, initiator, cores.polling);
+    end.say(Word::Hello)?;
+    Ok(end)
+}
+
+fn port_options(options: &Options) -> PortOptions {
+    let port = Port::options();
+    match options.copy {
+        Some(Copy::Auto) => port.copy_mode(CopyMode::Auto),
+        Some(Copy::Stream) => port.copy_mode(CopyMode::Stream),
+        None => port,
+    }
+}
+
+struct Greeting {
+    peer: Address,
+    tier: &'static str,
+    copy: String,
+}
+
+fn wait_for_partner(port: &mut Port, partner: &mut Partner) -> Result<Greeting> {
+    let mut up = None;
+    loop {
+        match port.wait(Which::Recv, Some(LOOK))? {
+            Some(Event::PeerUp { tier, copy, .. }) => up = Some((tier, copy)),
+            Some(Event::Message(message)) => {
+                let peer = message.from();
+                port.release(message)?;
+                let (tier, copy) = up.unwrap_or_default();
+                return Ok(Greeting { peer, tier, copy });
+            }
+            Some(Event::PeerGone { cause, .. }) => return Err(never_came(&cause.to_string())),
+            Some(other) => return Err(super::unexpected(&other)),
+            None => {
+                if let Some(status) = partner.ended()? {
+                    return Err(never_came(&status.to_string()));
+                }
+            }
+        }
+    }
+}
+
+fn never_came(why: &str) -> Failure {
+    Failure::new(format!(
+        "the partner process ended before the measurement began: {why}"
+    ))
+}
+
+/// Where the two processes run, and whether that lets them poll.
+struct Cores {
+    pair: Option<[usize; 2]>,
+    polling: bool,
+}
+
+impl Cores {
+    fn choose(options: &Options) -> Result<Self> {
+        let pair = match options.pin {
+            Some(pair) => Some(pair),
+            None => match cores::allowed()?.as_slice() {
+                [first, second, ..] => Some([*first, *second]),
+                _ => None,
+            },
+        };
+        let polling = match options.wait {
+            Wait::Poll => true,
+            Wait::Adaptive => false,
+            Wait::Auto => pair.is_some_and(|[first, second]| first != second),
+        };
+        Ok(Self { pair, polling })
+    }
+
+    /// Pins this thread only: the library's background thread goes where there is room.
+    fn pin_first(&self) -> Result<()> {
+        self.pair.map_or(Ok(()), |[first, _]| cores::pin(first))
+    }
+
+    fn pin_second(&self) -> Result<()> {
+        self.pair.map_or(Ok(()), |[_, second]| cores::pin(second))
+    }
+}

@@ -1,0 +1,75 @@
+//! `bcl perf`: what two processes get out of BCL on this machine.
+
+mod arguments;
+mod bandwidth;
+mod endpoint;
+mod latency;
+mod meet;
+mod normal;
+mod payload;
+mod picture;
+mod plan;
+mod report;
+mod rma;
+mod rma_owner;
+mod statistics;
+mod stream;
+mod system;
+mod traffic;
+
+pub use arguments::Arguments;
+
+use arguments::{Bench, Options};
+
+use crate::failure::{Failure, Result};
+use endpoint::Endpoint;
+use meet::Met;
+use report::Report;
+
+/// Measures, or is the partner of a process that measures: both follow the same plan.
+pub fn run(arguments: Arguments) -> Result<()> {
+    let bench = arguments.bench;
+    bench.check()?;
+    match bench.options().partner {
+        Some(initiator) => assist(&bench, &mut meet::as_partner(bench.options(), initiator)?),
+        None => measure(&bench),
+    }
+}
+
+fn measure(bench: &Bench) -> Result<()> {
+    let options = bench.options();
+    let Met { mut end, partner } = meet::as_initiator(options)?;
+    let mut report = Report::begin(bench, &end)?;
+    let outcome = match bench {
+        Bench::Latency(_) => latency::measure(options, &mut end, &mut report),
+        Bench::Bandwidth(_) | Bench::Rate(_) => bandwidth::measure(bench, &mut end, &mut report),
+        Bench::Rma(rma) => rma::measure(rma, &mut end, &mut report),
+    };
+    outcome.map_err(|failure| partner.explain(failure))?;
+    drop(partner);
+    report.finish(options)
+}
+
+fn assist(bench: &Bench, end: &mut Endpoint) -> Result<()> {
+    match bench {
+        Bench::Latency(options) => latency::assist(options, end),
+        Bench::Bandwidth(_) | Bench::Rate(_) => bandwidth::assist(bench, end),
+        Bench::Rma(rma) => rma_owner::assist(rma, end),
+    }?;
+    end.wait_until_alone()
+}
+
+/// The sizes asked for, or those that show the most of a benchmark.
+fn sizes(options: &Options, default: &[usize]) -> Vec<usize> {
+    match options.size.is_empty() {
+        true => default.to_vec(),
+        false => options.size.clone(),
+    }
+}
+
+/// An event that has no place in the plan.
+fn unexpected(event: &bcl::Event) -> Failure {
+    Failure::new(format!(
+        "the partner process did something that is not part of the measurement: {event:?}"
+    ))
+}

@@ -1,0 +1,105 @@
+//! A second process of this program: the partner of a measurement.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bcl::{Folder, JobKey};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+
+/// How long a partner may take to tidy up before it is killed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A running partner. It never outlives this process, however that ends.
+#[derive(Debug)]
+pub struct Partner {
+    child: Child,
+    pidfd: Arc<OwnedFd>,
+}
+
+impl Partner {
+    /// Starts this program again with these arguments, silent but for its errors. Call from the main thread:
+    /// the kernel takes the death of the calling thread for that of the process.
+    pub fn start(
+        arguments: impl IntoIterator<Item = std::ffi::OsString>,
+        key: &JobKey,
+    ) -> Result<Self> {
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::system("find this program's own file", error))?;
+        let mut command = Command::new(program);
+        command.args(arguments).env("BCL_JOB_KEY", key.to_hex());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        die_with_this_process(&mut command);
+        let child = command
+            .spawn()
+            .map_err(|error| Failure::system("start a partner process", error))?;
+        let pidfd = Pid::from_raw(child.id() as i32)
+            .ok_or(Errno::SRCH)
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
+            .map_err(|errno| Failure::system("watch the partner process", errno))?;
+        let pidfd = Arc::new(pidfd);
+        let for_signals = Arc::clone(&pidfd);
+        interrupt::on_exit(move || stop(&for_signals));
+        Ok(Self { child, pidfd })
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Result<Option<std::process::ExitStatus>> {
+        self.child
+            .try_wait()
+            .map_err(|error| Failure::system("wait for the partner process", error))
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Partner {
+    fn drop(&mut self) {
+        stop(&self.pidfd);
+        let _ = self.child.wait();
+    }
+}
+
+/// Asks the process to end, kills it if it does not, and removes the name it may have left: one that ends
+/// in the middle of opening a port cannot do that itself.
+fn stop(pidfd: &OwnedFd) {
+    let _ = pidfd_send_signal(pidfd, Signal::TERM);
+    let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+    let timeout = Timespec {
+        tv_sec: PATIENCE.as_secs() as i64,
+        tv_nsec: 0,
+    };
+    if poll(&mut fds, Some(&timeout)) != Ok(1) {
+        let _ = pidfd_send_signal(pidfd, Signal::KILL);
+        let _ = poll(&mut fds, Some(&timeout));
+    }
+    if let Ok(folder) = Folder::open(Folder::default_path()) {
+        let _ = folder.sweep();
+    }
+}
+
+/// The child gets SIGTERM when the thread that starts it ends, so that it can tidy up.
+fn die_with_this_process(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only two system calls are made, which are allowed there.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+            // The parent may have died before the line above.
+            match rustix::process::getppid() == Some(parent) {
+                true => Ok(()),
+                false => Err(Errno::SRCH.into()),
+            }
+        });
+    }
+}

@@ -1,0 +1,208 @@
+//! `bcl perf` with its real partner process.
+
+mod common;
+
+use common::{Node, children, eventually, finish, is_running, signal, text};
+use serde_json::Value;
+
+fn lines(node: &Node, arguments: &[&str]) -> Vec<Value> {
+    let text = node.succeed(arguments);
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+#[test]
+fn latency_has_a_line_for_each_size_with_the_stable_names() {
+    let node = Node::new();
+    let arguments = "perf latency --json --size 8,1k,100000 --iterations 20 --wait adaptive";
+    let lines = lines(&node, &arguments.split(' ').collect::<Vec<_>>());
+    let sizes: Vec<_> = lines.iter().map(|line| &line["size_bytes"]).collect();
+    assert_eq!(sizes, [8, 1024, 100_000]);
+    for line in &lines {
+        assert_eq!(line["bench"], "latency");
+        assert_eq!(line["device"], "shm");
+        assert_eq!(line["hosts"], 1);
+        assert_eq!(line["iterations"], 20);
+        let us = |name: &str| line[name].as_f64().unwrap();
+        assert!(us("one_way_us_min") > 0.0);
+        assert!(us("one_way_us_min") <= us("one_way_us_p50"));
+        assert!(us("one_way_us_p50") <= us("one_way_us_p99"));
+        assert!(line.get("mb_per_s").is_none());
+    }
+    assert_eq!(lines[0]["channel"], "system");
+    assert_eq!(lines[2]["channel"], "normal");
+    assert!(node.names().is_empty());
+}
+
+#[test]
+fn every_kind_of_buffer_copy_and_channel_carries_the_right_bytes() {
+    let node = Node::new();
+    for buffers in ["normal", "enabled", "dma"] {
+        for copy in ["auto", "stream"] {
+            for bench in ["latency", "bandwidth"] {
+                let arguments = format!(
+                    "perf {bench} --json --channel normal --size 0,1,8,4k,1m --iterations 12 --wait adaptive \
+                     --buffers {buffers} --copy {copy}"
+                );
+                let lines = lines(&node, &arguments.split(' ').collect::<Vec<_>>());
+                assert_eq!(lines.len(), 5);
+                for line in lines {
+                    assert_eq!(line["buffers"], buffers);
+                    assert_eq!(line["channel"], "normal");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rate_counts_messages() {
+    let node = Node::new();
+    let lines = lines(
+        &node,
+        &[
+            "perf",
+            "rate",
+            "--json",
+            "--size",
+            "8",
+            "--iterations",
+            "1000",
+        ],
+    );
+    let rate = lines[0]["messages_per_s"].as_f64().unwrap();
+    let bandwidth = lines[0]["mb_per_s"].as_f64().unwrap();
+    assert!(rate > 0.0);
+    assert!((bandwidth - rate * 8.0 / 1e6).abs() < 1e-6 * bandwidth);
+}
+
+#[test]
+fn one_sided_operations_work_on_both_kinds_of_memory() {
+    let node = Node::new();
+    for window in ["dma", "normal"] {
+        let arguments = format!(
+            "perf rma --json --size 8,4k,100000 --iterations 10 --wait adaptive --window {window}"
+        );
+        let lines = lines(&node, &arguments.split(' ').collect::<Vec<_>>());
+        let operations: Vec<_> = lines.iter().map(|line| &line["operation"]).collect();
+        let put_and_get = ["put", "put", "put", "get", "get", "get"];
+        assert_eq!(operations[..6], put_and_get);
+        assert_eq!(operations[6..], ["fetch-add", "compare-swap"]);
+        assert!(lines.iter().all(|line| line["window"] == window));
+    }
+}
+
+#[test]
+fn a_picture_is_drawn() {
+    let node = Node::new();
+    let file = node.folder().join("out.svg");
+    let path = file.to_str().unwrap();
+    node.succeed(&[
+        "perf",
+        "latency",
+        "--size",
+        "8,64",
+        "--iterations",
+        "20",
+        "--plot",
+        path,
+    ]);
+    let svg = std::fs::read_to_string(file).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("message length"));
+}
+
+#[test]
+fn a_ctrl_c_ends_both_processes_and_leaves_no_names() {
+    for ending in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let node = Node::new();
+        let arguments = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
+        let arguments: Vec<_> = arguments.split(' ').collect();
+        let mut child = node.bcl(&arguments).spawn().unwrap();
+        common::await_line(&mut child);
+        let partners = children(child.id());
+        assert_eq!(partners.len(), 1);
+        signal(child.id(), ending);
+        let output = finish(child);
+        assert_eq!(
+            output.status.code(),
+            Some(128 + ending),
+            "{}",
+            text(&output)
+        );
+        assert!(node.names().is_empty(), "left: {:?}", node.names());
+        assert!(!is_running(partners[0]));
+    }
+}
+
+#[test]
+fn a_killed_partner_is_named_with_the_cause() {
+    let node = Node::new();
+    let arguments = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
+    let arguments: Vec<_> = arguments.split(' ').collect();
+    let mut child = node.bcl(&arguments).spawn().unwrap();
+    common::await_line(&mut child);
+    let partner = children(child.id())[0];
+    signal(partner, libc::SIGKILL);
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains("partner"), "{complaint}");
+    assert!(
+        complaint.contains("gone") || complaint.contains("ended"),
+        "{complaint}"
+    );
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(node.names().is_empty(), "left: {:?}", node.names());
+}
+
+#[test]
+fn a_killed_command_takes_its_partner_with_it() {
+    let node = Node::new();
+    let arguments = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
+    let arguments: Vec<_> = arguments.split(' ').collect();
+    let mut child = node.bcl(&arguments).spawn().unwrap();
+    common::await_line(&mut child);
+    let partner = children(child.id())[0];
+    signal(child.id(), libc::SIGKILL);
+    child.wait().unwrap();
+    eventually("the partner ends", || !is_running(partner));
+}
+
+#[test]
+fn wrong_arguments_are_usage_errors_that_tell_what_to_write() {
+    let node = Node::new();
+    for (arguments, hint) in [
+        ("perf latency --size 8x", "64k"),
+        ("perf latency --pin 1", "0,1"),
+        (
+            "perf latency --channel system --size 1m",
+            "--channel normal",
+        ),
+        ("perf latency --pin 99999,0", "core"),
+        ("perf latency --iterations 0", "1.."),
+    ] {
+        let output = node.run(&arguments.split(' ').collect::<Vec<_>>());
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments}: {}",
+            text(&output)
+        );
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert!(complaint.contains(hint), "{arguments}: {complaint}");
+    }
+    assert!(node.names().is_empty());
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_reason_to_complain() {
+    let node = Node::new();
+    let mut child = node
+        .bcl(&["perf", "latency", "--size", "8,8,8,8", "--iterations", "10"])
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(141));
+    assert!(output.stderr.is_empty(), "{}", text(&output));
+}
