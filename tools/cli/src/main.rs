@@ -2,11 +2,13 @@
 
 mod cores;
 mod failure;
+mod info;
 mod interrupt;
 mod output;
 mod perf;
 mod size;
 mod spawn;
+mod stat;
 
 use std::process::ExitCode;
 
@@ -25,6 +27,8 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Perf(perf::Arguments),
+    Info(info::Arguments),
+    Stat(stat::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +48,8 @@ fn run(command: Command) -> Result<ExitCode> {
     interrupt::exit_tidily_on_signals()?;
     match command {
         Command::Perf(arguments) => perf::run(arguments)?,
+        Command::Info(arguments) => info::run(&arguments)?,
+        Command::Stat(arguments) => stat::run(&arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

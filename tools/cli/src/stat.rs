@@ -1,0 +1,277 @@
+//! `bcl stat`: what the live ports of this node have done and what they wait for.
+//!
+//! The numbers lie in memory that each port shows to everybody; reading them disturbs nobody.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bcl::stat::{Attached, Counter, attach};
+use bcl::{Address, Folder};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::failure::{Failure, Result};
+use crate::output;
+
+/// Show the counters of every live port on this node.
+///
+/// The ports' programs are not disturbed: the counters lie in shared memory, which is only read. Ports that
+/// cannot be looked at are listed with the reason: on standard error, or as `error` in JSON.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Only these ports [default: all].
+    #[arg(value_name = "ADDRESS")]
+    ports: Vec<Address>,
+    /// All counters, one a line (see below), and not just the most telling ones.
+    #[arg(long)]
+    all: bool,
+    /// Print one JSON object a line and port.
+    #[arg(long)]
+    json: bool,
+    /// Look again and again, with what was added per second; ends with Ctrl-C.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = parse_pause)]
+    watch: Option<Duration>,
+}
+
+/// The columns of the table: a name that fits above the numbers, and the counter.
+const COLUMNS: [(&str, Counter); 10] = [
+    ("sys sent", Counter::SystemSent),
+    ("sys rcvd", Counter::SystemReceived),
+    ("sent", Counter::NormalSent),
+    ("rcvd", Counter::NormalReceived),
+    ("bytes sent", Counter::BytesSent),
+    ("bytes rcvd", Counter::BytesReceived),
+    ("pending", Counter::PendingSends),
+    ("posted", Counter::Posted),
+    ("failed", Counter::Failed),
+    ("peers", Counter::Peers),
+];
+
+/// What stands at a level instead of growing; a rate of these would say nothing.
+const LEVELS: [Counter; 6] = [
+    Counter::PendingSends,
+    Counter::Posted,
+    Counter::Unexpected,
+    Counter::Unreleased,
+    Counter::Peers,
+    Counter::PeerMemory,
+];
+
+type Numbers = Vec<(Counter, f64)>;
+
+/// Prints once, or until interrupted.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let folder =
+        Folder::open(Folder::default_path()).map_err(|error| Failure::new(error.to_string()))?;
+    let mut watched = Watched::default();
+    let complaints = watched.update(&folder, arguments)?;
+    if complaints > 0 && !arguments.ports.is_empty() {
+        return Err(Failure::new("not all of the ports asked for could be read"));
+    }
+    let totals = watched.ports.iter();
+    let totals: Vec<_> = totals
+        .map(|(address, port)| (*address, port.read()))
+        .collect();
+    show(arguments, &watched, &totals, "")?;
+    let Some(pause) = arguments.watch else {
+        return Ok(());
+    };
+    loop {
+        let before = watched.read();
+        let begin = Instant::now();
+        thread::sleep(pause);
+        let seconds = begin.elapsed().as_secs_f64();
+        let now = watched.read();
+        let rates: Vec<_> = now
+            .iter()
+            .filter_map(|(address, now)| {
+                let before = before.get(address)?;
+                Some((*address, rates(before, now, seconds)))
+            })
+            .collect();
+        if !arguments.json {
+            output::line("")?;
+        }
+        show(arguments, &watched, &rates, "_per_s")?;
+        watched.update(&folder, arguments)?;
+    }
+}
+
+fn parse_pause(text: &str) -> std::result::Result<Duration, String> {
+    let seconds: Option<f64> = text.parse().ok();
+    let pause = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    pause
+        .filter(|pause| !pause.is_zero())
+        .ok_or_else(|| format!("'{text}' is not a pause: write seconds, as in 0.5"))
+}
+
+/// The ports that are looked at.
+#[derive(Default)]
+struct Watched {
+    ports: BTreeMap<Address, Port>,
+    /// Those that have been complained about: once is enough.
+    refused: BTreeMap<Address, String>,
+}
+
+struct Port(Attached);
+
+impl Port {
+    fn read(&self) -> Numbers {
+        let all = Counter::ALL.iter();
+        all.map(|counter| (*counter, self.0.read(*counter) as f64))
+            .collect()
+    }
+}
+
+impl Watched {
+    /// Takes new ports in and lets ended ones go; says which cannot be read, and how many these are.
+    fn update(&mut self, folder: &Folder, arguments: &Arguments) -> Result<usize> {
+        let alive = alive(folder, arguments)?;
+        self.ports.retain(|address, _| alive.contains(address));
+        self.refused.retain(|address, _| alive.contains(address));
+        let mut complaints = 0;
+        for address in alive {
+            if self.ports.contains_key(&address) {
+                continue;
+            }
+            match attach(folder, address) {
+                Ok(attached) => drop(self.ports.insert(address, Port(attached))),
+                Err(error) => {
+                    complaints += 1;
+                    let text = error.to_string();
+                    let is_new = self.refused.insert(address, text.clone()).is_none();
+                    match (is_new, arguments.json) {
+                        (true, true) => {
+                            output::json(&json!({"port": address.to_string(), "error": text}))?
+                        }
+                        (true, false) => eprintln!("bcl: {address}: {text}"),
+                        (false, _) => {}
+                    }
+                }
+            }
+        }
+        Ok(complaints)
+    }
+
+    fn read(&self) -> BTreeMap<Address, Numbers> {
+        let ports = self.ports.iter();
+        ports
+            .map(|(address, port)| (*address, port.read()))
+            .collect()
+    }
+}
+
+fn alive(folder: &Folder, arguments: &Arguments) -> Result<Vec<Address>> {
+    if !arguments.ports.is_empty() {
+        return Ok(arguments.ports.clone());
+    }
+    let ports = folder
+        .list()
+        .map_err(|error| Failure::new(error.to_string()))?;
+    let alive = ports.into_iter().filter(|(_, is_alive)| *is_alive);
+    Ok(alive.map(|(address, _)| address).collect())
+}
+
+/// What was added per second; levels as they are now.
+fn rates(before: &Numbers, now: &Numbers, seconds: f64) -> Numbers {
+    let pairs = before.iter().zip(now);
+    pairs
+        .map(
+            |((_, before), (counter, now))| match LEVELS.contains(counter) {
+                true => (*counter, *now),
+                false => (*counter, (now - before) / seconds),
+            },
+        )
+        .collect()
+}
+
+fn show(
+    arguments: &Arguments,
+    watched: &Watched,
+    rows: &[(Address, Numbers)],
+    suffix: &str,
+) -> Result<()> {
+    if arguments.json {
+        let lines = rows.iter();
+        return lines
+            .map(|(address, numbers)| object(*address, &watched.ports[address].0, numbers, suffix))
+            .try_for_each(|object| output::json(&object));
+    }
+    let per_second = if suffix.is_empty() {
+        ""
+    } else {
+        " (per second)"
+    };
+    if rows.is_empty() {
+        return output::line("no ports are open on this node");
+    }
+    match arguments.all {
+        true => rows.iter().try_for_each(|(address, numbers)| {
+            output::line(format_args!("{address}{per_second}"))?;
+            numbers.iter().try_for_each(|(counter, value)| {
+                let (name, help) = (counter.name(), counter.help().trim());
+                output::line(format_args!("  {name:<20} {value:>16.0}  {help}"))
+            })
+        }),
+        false => table(watched, rows, per_second),
+    }
+}
+
+fn table(watched: &Watched, rows: &[(Address, Numbers)], per_second: &str) -> Result<()> {
+    let heads = COLUMNS.iter().map(|(head, _)| format!(" {head:>12}"));
+    output::line(format_args!(
+        "{:<21} {:>8}{}{per_second}",
+        "port",
+        "pid",
+        heads.collect::<String>()
+    ))?;
+    rows.iter().try_for_each(|(address, numbers)| {
+        let pid = watched.ports[address].0.identity().pid;
+        let cells = COLUMNS.iter().map(|(_, column)| {
+            let found = numbers.iter().find(|(counter, _)| counter == column);
+            format!(" {:>12.0}", found.map_or(0.0, |(_, value)| *value))
+        });
+        let cells: String = cells.collect();
+        output::line(format_args!("{:<21} {pid:>8}{cells}", address.to_string()))
+    })
+}
+
+/// The names are stable; numbers that were divided by time say so.
+fn object(address: Address, port: &Attached, numbers: &Numbers, suffix: &str) -> Value {
+    let identity = port.identity();
+    let mut object = Map::new();
+    object.insert("port".into(), json!(address.to_string()));
+    object.insert("pid".into(), json!(identity.pid));
+    object.insert("uid".into(), json!(identity.uid));
+    object.insert("asleep".into(), json!(port.is_asleep()));
+    for (counter, value) in numbers {
+        let (name, value) = match LEVELS.contains(counter) || suffix.is_empty() {
+            true => (counter.name().to_owned(), json!(*value as u64)),
+            false => (format!("{}{suffix}", counter.name()), json!(value)),
+        };
+        object.insert(name, value);
+    }
+    Value::Object(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_differences_over_time_and_levels_stay() {
+        let before = vec![(Counter::SystemSent, 10.0), (Counter::Posted, 7.0)];
+        let now = vec![(Counter::SystemSent, 30.0), (Counter::Posted, 5.0)];
+        let rates = rates(&before, &now, 2.0);
+        assert_eq!(rates, [(Counter::SystemSent, 10.0), (Counter::Posted, 5.0)]);
+    }
+
+    #[test]
+    fn a_pause_is_a_positive_number_of_seconds() {
+        assert_eq!(parse_pause("0.5"), Ok(Duration::from_millis(500)));
+        for text in ["0", "-1", "x", "", "nan", "1e300"] {
+            assert!(parse_pause(text).unwrap_err().contains("0.5"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `bcl info`, which connects two real processes.
+
+mod common;
+
+use common::Node;
+use serde_json::Value;
+
+#[test]
+fn json_tells_what_two_processes_found() {
+    let node = Node::new();
+    let text = node.succeed(&["info", "--json"]);
+    let info: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(info["socket_folder"], node.folder().to_str().unwrap());
+    assert_eq!(info["tiers"][0], "shm");
+    assert_eq!(info["memfd"], true);
+    assert!(info["peer_memory_bytes"].as_u64().unwrap() > 0);
+    assert!(info["system_max_bytes"].as_u64().unwrap() >= 4096);
+    assert!(node.names().is_empty());
+}
+
+#[test]
+fn single_copy_that_is_off_has_a_reason() {
+    let node = Node::new();
+    let mut command = node.bcl(&["info"]);
+    command
+        .env("BCL_COPY", "stream")
+        .env("BCL_NODE", "10.1.2.3");
+    let output = common::finish(command.spawn().unwrap());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line("single copy").contains("no ("), "{text}");
+    assert!(
+        line("node").contains("10.1.2.3 (set by BCL_NODE)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_wrong_setting_is_named() {
+    let node = Node::new();
+    let mut command = node.bcl(&["info"]);
+    command.env("BCL_NODE", "nowhere");
+    let output = common::finish(command.spawn().unwrap());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("BCL_NODE")
+    );
+}

@@ -1,0 +1,122 @@
+//! `bcl stat` on ports of real processes.
+
+mod common;
+
+use std::process::Child;
+
+use common::{Node, await_line, finish, signal};
+use serde_json::Value;
+
+/// Two processes that exchange messages until they are stopped.
+fn busy(node: &Node) -> Child {
+    let arguments = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
+    let mut child = node
+        .bcl(&arguments.split(' ').collect::<Vec<_>>())
+        .spawn()
+        .unwrap();
+    await_line(&mut child);
+    child
+}
+
+fn end(child: Child) {
+    signal(child.id(), libc::SIGTERM);
+    finish(child);
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+#[test]
+fn each_live_port_has_its_counters() {
+    let node = Node::new();
+    let child = busy(&node);
+    let first = objects(&node.succeed(&["stat", "--json"]));
+    let second = objects(&node.succeed(&["stat", "--json"]));
+    assert_eq!((first.len(), second.len()), (2, 2));
+    for (first, second) in first.iter().zip(&second) {
+        assert_eq!(first["port"], second["port"]);
+        assert!(
+            node.names()
+                .contains(&first["port"].as_str().unwrap().to_owned())
+        );
+        let sent = |line: &Value| line["system_sent"].as_u64().unwrap();
+        assert!(sent(first) < sent(second));
+    }
+    let pids: Vec<_> = first
+        .iter()
+        .map(|line| line["pid"].as_u64().unwrap())
+        .collect();
+    assert!(pids.contains(&u64::from(child.id())));
+    end(child);
+}
+
+#[test]
+fn the_table_has_a_row_for_each_port_and_all_shows_every_counter() {
+    let node = Node::new();
+    let child = busy(&node);
+    let table = node.succeed(&["stat"]);
+    assert_eq!(table.lines().count(), 3, "{table}");
+    for name in node.names() {
+        assert!(table.contains(&name), "{table}");
+        let all = node.succeed(&["stat", "--all", &name]);
+        assert!(all.starts_with(&name));
+        assert!(
+            all.contains("refused_key") && all.contains("bells_rung"),
+            "{all}"
+        );
+    }
+    end(child);
+}
+
+#[test]
+fn watching_shows_rates_until_it_is_interrupted() {
+    let node = Node::new();
+    let child = busy(&node);
+    let mut watcher = node
+        .bcl(&["stat", "--json", "--watch", "0.05"])
+        .spawn()
+        .unwrap();
+    let lines: Vec<String> = (0..4).map(|_| await_line(&mut watcher)).collect();
+    signal(watcher.id(), libc::SIGINT);
+    assert_eq!(finish(watcher).status.code(), Some(128 + libc::SIGINT));
+    let last: Value = serde_json::from_str(&lines[3]).unwrap();
+    assert!(last["system_sent_per_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(last["peers"], 1);
+    end(child);
+}
+
+#[test]
+fn a_stopped_process_is_listed_with_the_reason_and_the_others_are_shown() {
+    let node = Node::new();
+    let child = busy(&node);
+    let partner = common::children(child.id())[0];
+    signal(partner, libc::SIGSTOP);
+    let output = node.run(&["stat", "--json"]);
+    signal(partner, libc::SIGCONT);
+    assert!(output.status.success(), "{}", common::text(&output));
+    let lines = objects(&String::from_utf8(output.stdout).unwrap());
+    assert_eq!(lines.len(), 2);
+    let silent: Vec<_> = lines
+        .iter()
+        .filter(|line| line["error"].is_string())
+        .collect();
+    assert_eq!(silent.len(), 1);
+    assert!(silent[0]["error"].as_str().unwrap().contains("stopped"));
+    end(child);
+}
+
+#[test]
+fn a_node_without_ports_is_no_error_but_a_wrong_address_is() {
+    let node = Node::new();
+    assert!(node.succeed(&["stat"]).contains("no ports"));
+    let output = node.run(&["stat", "127.0.0.1:9"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("no port 127.0.0.1:9 is open")
+    );
+    assert_eq!(node.run(&["stat", "nonsense"]).status.code(), Some(2));
+}
