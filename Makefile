@@ -45,6 +45,9 @@ test-loom: bootstrap-build ## models of the lock-free structures, in every order
 rules: bootstrap-test ## which test names which rule of spec/semantics.md; fails if one has none
 	@cargo test --locked --quiet --package bcl-testing --test tidy rules::each_rule_of_the_semantics_has_a_test -- --nocapture
 
+bench: build bootstrap-bench ## BCL, the machine's limits and other libraries in turn: target/bench/results.md, .svg, .json
+	$(BUILT)/bcl-bench --out $(TARGET)/bench
+
 fmt: bootstrap-ci ## formats the code
 	cargo fmt --all
 
@@ -63,4 +66,5 @@ clean: ## removes what was built
 bootstrap-%:
 	@scripts/bootstrap.sh $*
 
-.PHONY: help build install demo test test-rust test-doc test-c test-loom rules fmt lint doc ci clean
+# No command makes a file of its name.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\#.*/\1/p' $(MAKEFILE_LIST))

@@ -57,6 +57,7 @@ need_ci() {
 
 need_bench() {
     local missing=()
+    has strace || missing+=(strace)
     has ucx_perftest || missing+=(ucx-utils)
     has mpicc.mpich || missing+=(mpich libmpich-dev)
     has mpicc.openmpi || missing+=(openmpi-bin libopenmpi-dev)
