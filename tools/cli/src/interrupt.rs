@@ -59,7 +59,7 @@ pub fn heeded(signals: &[libc::c_int]) -> Vec<libc::c_int> {
     all.filter(|signal| !is_ignored(*signal)).collect()
 }
 
-/// Blocks signals in this thread and those it starts. Programs started by it begin with none blocked.
+/// Blocks signals in this thread, and in the threads and programs that it starts.
 pub fn block(signals: &[libc::c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset fills the set in; the other calls only read or add to it.

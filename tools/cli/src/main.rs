@@ -6,6 +6,7 @@ mod info;
 mod interrupt;
 mod output;
 mod perf;
+mod run;
 mod size;
 mod spawn;
 mod stat;
@@ -29,11 +30,12 @@ enum Command {
     Perf(perf::Arguments),
     Info(info::Arguments),
     Stat(stat::Arguments),
+    Run(run::Arguments),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match run(arguments.command) {
+    match execute(arguments.command) {
         Ok(status) => status,
         Err(failure) => {
             if !failure.text.is_empty() {
@@ -44,9 +46,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<ExitCode> {
-    interrupt::exit_tidily_on_signals()?;
+fn execute(command: Command) -> Result<ExitCode> {
+    // The launcher passes signals on instead of ending by them.
+    if !matches!(command, Command::Run(_)) {
+        interrupt::exit_tidily_on_signals()?;
+    }
     match command {
+        Command::Run(arguments) => return run::run(&arguments),
         Command::Perf(arguments) => perf::run(arguments)?,
         Command::Info(arguments) => info::run(&arguments)?,
         Command::Stat(arguments) => stat::run(&arguments)?,

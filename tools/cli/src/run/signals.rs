@@ -1,0 +1,91 @@
+//! Signals to the launcher, as something to poll for.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+
+/// What is passed on to the processes of the job.
+const FORWARDED: [libc::c_int; 5] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+
+/// A signal that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// A process of the job has ended.
+    Child,
+    /// To be passed on.
+    Forward(libc::c_int),
+    /// From the terminal, which has sent it to the whole job already.
+    FromTerminal(libc::c_int),
+}
+
+/// Signals, blocked and waiting in a descriptor.
+pub struct Signals(OwnedFd);
+
+impl Signals {
+    /// From now on the launcher's signals come here.
+    pub fn take() -> Result<Self> {
+        let mut wanted = interrupt::heeded(&FORWARDED);
+        wanted.push(libc::SIGCHLD);
+        let set = interrupt::block(&wanted);
+        // SAFETY: the set was filled in by `block`; the descriptor that comes is ours.
+        let fd = unsafe {
+            let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if fd < 0 {
+                let error = std::io::Error::last_os_error();
+                return Err(Failure::system("watch for signals", error));
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        Ok(Self(fd))
+    }
+
+    /// The next signal that waits.
+    pub fn next(&self) -> Option<Signal> {
+        const LEN: usize = size_of::<libc::signalfd_siginfo>();
+        let mut bytes = [0u8; LEN];
+        let got = rustix::io::read(&self.0, &mut bytes);
+        if got != Ok(LEN) {
+            return None;
+        }
+        // SAFETY: the kernel wrote a whole structure, all of whose fields are integers.
+        let info = unsafe {
+            let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), info.as_mut_ptr().cast(), LEN);
+            info.assume_init()
+        };
+        let signal = info.ssi_signo as libc::c_int;
+        Some(match (signal, info.ssi_code) {
+            (libc::SIGCHLD, _) => Signal::Child,
+            (signal, libc::SI_KERNEL) => Signal::FromTerminal(signal),
+            (signal, _) => Signal::Forward(signal),
+        })
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Undoes the launcher's blocking in a process that it starts: a program inherits what is blocked.
+pub fn unblock() {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset fills the set in; the calls are allowed between fork and exec.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+        for signal in FORWARDED {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
+    }
+}
