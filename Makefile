@@ -23,6 +23,7 @@ build: bootstrap-build ## the release build: target/release/bcl, libbcl.so, libb
 
 install: build ## puts the command, the library and their manual pages below PREFIX (/usr/local)
 	@scripts/install-libbcl.sh $(BUILT) "$(PREFIX)" "$(DESTDIR)"
+	@install -D -m 755 $(BUILT)/bcl "$(DESTDIR)$(PREFIX)/bin/bcl"
 
 demo: build ## two processes exchange messages: latencies and bandwidths beside the machine's limits
 	@scripts/demo.sh $(TARGET)/release

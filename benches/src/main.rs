@@ -85,7 +85,10 @@ fn run_benchmark(arguments: &Arguments) -> Result<()> {
     } else {
         arguments.only.clone()
     };
-    let stand = Stand::build(&arguments.out.join("programs"), Effort::new(arguments.quick))?;
+    let stand = Stand::build(
+        &arguments.out.join("programs"),
+        Effort::new(arguments.quick),
+    )?;
     let rounds = usize::from(arguments.rounds);
     let machine = Machine::look(stand.cores, rounds);
     let results = rounds::run(&stand, &works, rounds);

@@ -70,6 +70,8 @@ the_library_exports_what_the_header_declares() {
     ok "the library stays loaded" eval "readelf -d '$library' | grep -q NODELETE"
     ok "all functions are in the archive" eval \
         "nm --defined-only '$prefix/lib/libbcl.a' 2>/dev/null | sed -n 's/.* T \(bcl_\)/\1/p' | sort | diff '$work/declared' -"
+    ok "the README shows the example as it is" diff examples/c/ping.c <(sed -n '/^```c$/,/^```$/{/^```/!p}' README.md)
+    ok "the command is there" "$prefix/bin/bcl" --version
     ok "pkg-config knows the version" [ "$(pkg-config --modversion bcl)" = 0.1.0 ]
 }
 
