@@ -1,14 +1,18 @@
-//! One panel of the picture: a bar for each subject of a work, ours in its own colour.
+//! One panel of the picture: a bar for each subject of a work and one for a mark that is a fixed figure.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::figure;
 use crate::subject::Subject;
-use crate::work::Work;
+use crate::work::{Mark, Reference, Work};
 
-/// A subject and its median.
-pub type Bar = (Subject, f64);
+/// One bar: who, how long, and in which colour.
+pub struct Bar {
+    name: &'static str,
+    value: f64,
+    colour: RGBColor,
+}
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Outcome<'a> = Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
@@ -24,6 +28,34 @@ const OURS: RGBColor = RGBColor(0, 114, 178);
 const LIMIT: RGBColor = RGBColor(170, 170, 170);
 const OTHERS: RGBColor = RGBColor(230, 159, 0);
 
+impl Bar {
+    /// The median of a subject.
+    pub fn of_subject(subject: Subject, value: f64) -> Self {
+        let colour = match subject {
+            Subject::Bcl => OURS,
+            limit if limit.is_limit() => LIMIT,
+            _ => OTHERS,
+        };
+        Self {
+            name: subject.name(),
+            value,
+            colour,
+        }
+    }
+
+    /// What BCL has to meet, if that is a figure of its own.
+    pub fn of_mark(mark: &Mark) -> Option<Self> {
+        match mark.reference {
+            Reference::Value(value) => Some(Self {
+                name: "mark",
+                value,
+                colour: LIMIT,
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// Draws the bars of `work` into `area`.
 pub fn draw<'a>(area: &Area<'a>, work: &Work, bars: &[Bar]) -> Outcome<'a> {
     let title = ("sans-serif", 13)
@@ -35,18 +67,18 @@ pub fn draw<'a>(area: &Area<'a>, work: &Work, bars: &[Bar]) -> Outcome<'a> {
     area.draw_text(&subtitle(work), &small, (MARGIN, MARGIN + 15))?;
 
     let full_width = area.dim_in_pixel().0 as i32 - NAME_WIDTH - VALUE_WIDTH - 2 * MARGIN;
-    let longest = bars.iter().map(|bar| bar.1).fold(0.0, f64::max);
-    for (row, (subject, value)) in (0..).zip(bars) {
+    let longest = bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
+    for (row, bar) in (0..).zip(bars) {
         let top = MARGIN + TITLE_HEIGHT + row * ROW_HEIGHT;
         let left = MARGIN + NAME_WIDTH;
-        let right = left + bar_width(*value, longest, full_width);
-        let bar = Rectangle::new(
+        let right = left + bar_width(bar.value, longest, full_width);
+        let shape = Rectangle::new(
             [(left, top), (right, top + BAR_HEIGHT)],
-            colour(*subject).filled(),
+            bar.colour.filled(),
         );
-        area.draw(&bar)?;
-        area.draw_text(subject.name(), &small, (MARGIN, top + 1))?;
-        area.draw_text(&figure::text(*value), &small, (right + 4, top + 1))?;
+        area.draw(&shape)?;
+        area.draw_text(bar.name, &small, (MARGIN, top + 1))?;
+        area.draw_text(&figure::text(bar.value), &small, (right + 4, top + 1))?;
     }
     Ok(())
 }
@@ -66,14 +98,6 @@ fn bar_width(value: f64, longest: f64, full_width: i32) -> i32 {
         return 1;
     }
     ((value / longest * f64::from(full_width)) as i32).max(1)
-}
-
-fn colour(subject: Subject) -> RGBColor {
-    match subject {
-        Subject::Bcl => OURS,
-        limit if limit.is_limit() => LIMIT,
-        _ => OTHERS,
-    }
 }
 
 #[test]

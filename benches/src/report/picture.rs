@@ -5,7 +5,7 @@ use std::path::Path;
 use plotters::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::report::panel;
+use crate::report::panel::{self, Bar};
 use crate::results::Results;
 
 const COLUMNS: usize = 4;
@@ -27,9 +27,11 @@ pub fn draw(results: &Results, path: &Path) -> Result<()> {
     let root = SVGBackend::new(path, size).into_drawing_area();
     root.fill(&WHITE).map_err(|e| failed(&e))?;
     for (work, area) in works.iter().zip(root.split_evenly((rows, COLUMNS))) {
-        let bars: Vec<panel::Bar> = results
+        let measured = results
             .of(work.name)
-            .filter_map(|figures| Some((figures.subject, figures.median()?)))
+            .filter_map(|figures| Some(Bar::of_subject(figures.subject, figures.median()?)));
+        let bars: Vec<Bar> = measured
+            .chain(work.marks.iter().filter_map(Bar::of_mark))
             .collect();
         panel::draw(&area, work, &bars).map_err(|e| failed(&e))?;
     }
