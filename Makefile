@@ -22,11 +22,13 @@ build: bootstrap-build ## the release build: target/release/bcl, libbcl.so, libb
 	@scripts/link-libbcl.sh $(BUILT)
 
 install: build ## puts the command, the library and their manual pages below PREFIX (/usr/local)
-	@scripts/install-libbcl.sh $(BUILT) "$(PREFIX)" "$(DESTDIR)"
-	@install -D -m 755 $(BUILT)/bcl "$(DESTDIR)$(PREFIX)/bin/bcl"
+	@scripts/install.sh install $(BUILT) "$(PREFIX)" "$(DESTDIR)"
+
+uninstall: ## removes what `make install` has put below PREFIX
+	@scripts/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
 demo: build ## two processes exchange messages: latencies and bandwidths beside the machine's limits
-	@scripts/demo.sh $(TARGET)/release
+	@scripts/demo.sh $(BUILT)
 
 test: test-rust test-doc test-c test-loom ## everything that must pass
 

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Installs a release build, or removes what was installed.
+#
+#   scripts/install.sh install BUILD PREFIX [DESTDIR]
+#   scripts/install.sh uninstall PREFIX [DESTDIR]
+#
+# PREFIX is where the files will be used from; DESTDIR stands before it while a package is made.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# What was installed, so that even another version can remove it.
+LIST=share/doc/bcl/installed-files
+
+main() {
+    case $1 in
+        install) install_all "$2" "$3" "${4:-}" ;;
+        uninstall) uninstall_all "$2" "${3:-}" ;;
+        *) fail "what is '$1'? install or uninstall" ;;
+    esac
+}
+
+# Everything is laid out in a folder of its own first: nothing is half installed when a step fails.
+install_all() {
+    local build=$1 prefix=$2 root=$3$2 file
+    [[ $prefix = /* ]] || fail "PREFIX '$prefix' has to start at the root: PREFIX=/usr/local"
+    stage=$(mktemp -d)
+    trap 'rm -rf "$stage"' EXIT
+    scripts/install-libbcl.sh "$build" "$prefix" "$stage"
+    lay_out "$build" "$stage$prefix"
+    (cd "$stage$prefix" && find . ! -type d -printf '%P\n' | sort) >"$stage/list"
+    install -m 644 "$stage/list" "$stage$prefix/$LIST"
+    while read -r file; do
+        mkdir -p "$root/$(dirname "$file")"
+        cp --no-dereference --preserve=mode --remove-destination "$stage$prefix/$file" "$root/$file"
+    done < <(cat "$stage/list" && echo "$LIST")
+    refresh_loader "$3"
+}
+
+lay_out() {
+    local build=$1 to=$2
+    install -D -m 755 --strip "$build/bcl" "$to/bin/bcl"
+    install -D -m 644 -t "$to/share/doc/bcl" README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md LICENSE spec/*.md
+    install -D -m 644 -t "$to/share/doc/bcl/examples" examples/c/*.c
+}
+
+uninstall_all() {
+    local root=$2$1 file
+    [ -e "$root/$LIST" ] || fail "nothing of BCL is installed in $root ($LIST is not there)"
+    while read -r file; do
+        rm -f "$root/$file"
+    done <"$root/$LIST"
+    rm -f "$root/$LIST"
+    rmdir --ignore-fail-on-non-empty "$root/share/doc/bcl/examples" "$root/share/doc/bcl"
+    refresh_loader "$2"
+}
+
+# The loader finds a new library after this; a package does it when it is installed.
+refresh_loader() {
+    if [ -z "$1" ] && [ "$(id -u)" = 0 ]; then
+        ldconfig
+    fi
+}
+
+fail() {
+    echo "install.sh: $*" >&2
+    exit 1
+}
+
+main "$@"
