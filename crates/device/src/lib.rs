@@ -7,6 +7,8 @@ mod cma;
 mod engine;
 mod exit;
 pub mod fork;
+#[cfg(any(test, fuzzing))]
+pub mod hostile;
 mod open;
 mod region;
 mod service;

@@ -11,6 +11,8 @@ pub mod bell;
 pub mod bytes;
 pub mod cells;
 pub mod fence;
+#[cfg(all(any(test, fuzzing), not(loom)))]
+pub mod hostile;
 pub mod memfd;
 pub mod page;
 pub mod pair;

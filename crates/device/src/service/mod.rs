@@ -4,12 +4,12 @@
 //! ordinary memory, so that none of this depends on what the program does. It never touches the rings: what it
 //! finds out goes to the port as a [`Notice`], which the next poll takes.
 
-mod control;
+pub(crate) mod control;
 mod greet;
 mod jobs;
 mod linked;
 mod meet;
-mod offer;
+pub(crate) mod offer;
 mod run;
 mod state;
 

@@ -18,7 +18,7 @@ use proptest::test_runner::Config;
 /// Miri is some hundred times slower.
 fn cases() -> Config {
     Config {
-        cases: if cfg!(miri) { 12 } else { 512 },
+        cases: if cfg!(miri) { 4 } else { 512 },
         failure_persistence: None,
         ..Config::default()
     }

@@ -24,7 +24,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(Step::Take),
         Just(Step::Release),
     ];
-    prop::collection::vec(step, 0..200)
+    prop::collection::vec(step, 0..if cfg!(miri) { 40 } else { 200 })
 }
 
 proptest! {
