@@ -30,7 +30,7 @@ uninstall: ## removes what `make install` has put below PREFIX
 demo: build ## two processes exchange messages: latencies and bandwidths beside the machine's limits
 	@scripts/demo.sh $(BUILT)
 
-test: test-rust test-doc test-c test-loom ## everything that must pass
+test: test-rust test-doc test-c test-loom test-fuzz ## everything that must pass
 
 test-rust: bootstrap-test ## unit, integration and real-process tests, the conformance suite, house rules
 	cargo nextest run --workspace --locked --cargo-quiet --status-level fail --final-status-level fail
@@ -44,6 +44,9 @@ test-c: bootstrap-test ## the installed library, as C and C++ programs see it
 test-loom: bootstrap-build ## models of the lock-free structures, in every order that memory permits
 	RUSTFLAGS="--cfg loom" cargo test --package bcl-shm --test loom --profile model --locked --quiet \
 	    --target-dir $(TARGET)/loom
+
+test-fuzz: bootstrap-test ## each fuzz target for some seconds, on a stable compiler
+	scripts/fuzz.sh 5
 
 rules: bootstrap-test ## which test names which rule of spec/semantics.md; fails if one has none
 	@cargo test --locked --quiet --package bcl-testing --test tidy rules::each_rule_of_the_semantics_has_a_test -- --nocapture
