@@ -8,6 +8,7 @@ use rustix::event::epoll;
 
 use super::state::{Entry, MAILBOX, PROCESS_BIT, Port, State, Token};
 use super::{Command, greet, jobs, linked, meet};
+use crate::fork;
 use crate::status::Cause;
 
 /// Runs until told to stop.
@@ -110,6 +111,7 @@ fn take_commands(state: &mut State) -> bool {
 fn open(state: &mut State, port: Port) {
     let token = state.new_token();
     let address = port.shared.address;
+    fork::close_in_children(port.bound.listener());
     if state.watch(port.bound.listener(), token).is_ok() {
         state.entries.insert(token, Entry::Listener(address));
     }
@@ -138,6 +140,7 @@ fn close(state: &mut State, address: Address, cause: Cause) {
         state.entries.remove(&token);
     }
     if let Some(port) = state.ports.remove(&address) {
+        fork::forget(port.bound.listener());
         state.unwatch(port.bound.listener());
     }
 }
