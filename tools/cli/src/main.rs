@@ -10,6 +10,7 @@ mod run;
 mod size;
 mod spawn;
 mod stat;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,8 @@ enum Command {
     Info(info::Arguments),
     Stat(stat::Arguments),
     Run(run::Arguments),
+    Send(transfer::send::Arguments),
+    Recv(transfer::recv::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +57,8 @@ fn execute(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(arguments) => return run::run(&arguments),
         Command::Perf(arguments) => perf::run(arguments)?,
+        Command::Send(arguments) => transfer::send::run(&arguments)?,
+        Command::Recv(arguments) => transfer::recv::run(&arguments)?,
         Command::Info(arguments) => info::run(&arguments)?,
         Command::Stat(arguments) => stat::run(&arguments)?,
     }
