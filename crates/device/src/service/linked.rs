@@ -30,6 +30,9 @@ use crate::status::Cause;
 const LAST_WORDS: Duration = Duration::from_millis(40);
 /// Packets waiting for room in the socket; a peer that lets more pile up is cut off.
 const BACKLOG_MAX: usize = 1024;
+/// Packets taken in one go: more than a socket holds, so that last words are among them, and no peer that
+/// goes on sending keeps the thread from the others.
+const PACKETS_PER_TURN: usize = 1024;
 
 /// A packet on its way out.
 #[derive(Debug)]
@@ -37,6 +40,13 @@ struct Outbound {
     bytes: Vec<u8>,
     /// Its descriptor travels with the packet.
     region: Option<(Arc<Region>, bool)>,
+}
+
+/// What a port has asked its peer.
+#[derive(Debug, PartialEq, Eq)]
+enum Question {
+    Region(u64),
+    Window(u16),
 }
 
 /// See the module.
@@ -47,6 +57,8 @@ pub struct Linked {
     pub peer: Address,
     pub sock: OwnedFd,
     pub jobs: VecDeque<Job>,
+    /// Questions that the peer has not answered. It answers nothing else, or our memory would be in its hands.
+    asked: Vec<Question>,
     process: Option<PeerProcess>,
     outbound: VecDeque<Outbound>,
     /// The socket has closed; the process is expected to end.
@@ -88,6 +100,7 @@ impl Linked {
             peer: parts.peer,
             sock: parts.sock,
             jobs: VecDeque::new(),
+            asked: Vec::new(),
             process,
             outbound: VecDeque::new(),
             closed: false,
@@ -180,10 +193,10 @@ fn update_interest(state: &mut State, token: Token) {
     }
 }
 
-/// Takes all packets that have arrived.
+/// Takes the packets that have arrived.
 pub fn read_all(state: &mut State, token: Token) {
     let mut buffer = vec![0; HEAD_LEN + DATA_MAX];
-    loop {
+    for _ in 0..PACKETS_PER_TURN {
         let Some(Entry::Linked(linked)) = state.entries.get(&token) else {
             return;
         };
@@ -197,14 +210,21 @@ pub fn read_all(state: &mut State, token: Token) {
             _ => return on_closed(state, token),
         };
         let Some((packet, data)) = Packet::decode(&buffer[..received.len_bytes]) else {
-            let port = linked.port;
-            state.count(port, Counter::ProtocolErrors);
-            return state.end_link(token, Cause::Vanished);
+            return cut(state, token);
         };
         if let Packet::Bye(cause) = packet {
             return state.end_link(token, cause);
         }
         on_packet(state, token, packet, data, received.fds.into_iter().next());
+    }
+}
+
+/// The peer does not keep to the protocol.
+fn cut(state: &mut State, token: Token) {
+    if let Some(Entry::Linked(linked)) = state.entries.get(&token) {
+        let port = linked.port;
+        state.count(port, Counter::ProtocolErrors);
+        state.end_link(token, Cause::Vanished);
     }
 }
 
@@ -280,21 +300,44 @@ pub fn send(
 /// A port wants a peer's DMA buffer.
 pub fn ask_region(state: &mut State, link: LinkId, region: u64) {
     if let Some(token) = state.links.get(&link).copied() {
-        send(state, token, Packet::RegionAsk(region), &[], None);
+        ask(state, token, Question::Region(region));
     }
 }
 
 /// A port wants to know how to reach a peer's window.
 pub fn ask_window(state: &mut State, link: LinkId, window: u16) {
     if let Some(token) = state.links.get(&link).copied() {
-        send(state, token, Packet::WindowAsk(window), &[], None);
+        ask(state, token, Question::Window(window));
     }
 }
 
+fn ask(state: &mut State, token: Token, question: Question) {
+    let packet = match question {
+        Question::Region(region) => Packet::RegionAsk(region),
+        Question::Window(window) => Packet::WindowAsk(window),
+    };
+    with(state, token, |linked| linked.asked.push(question));
+    send(state, token, packet, &[], None);
+}
+
+/// Whether a packet answers a question, if it is an answer; a question has one.
+fn was_asked(linked: &mut Linked, packet: &Packet) -> bool {
+    let question = match *packet {
+        Packet::Region { region, .. } => Question::Region(region),
+        Packet::Window { window, .. } => Question::Window(window),
+        _ => return true,
+    };
+    let place = linked.asked.iter().position(|other| *other == question);
+    place.map(|place| linked.asked.swap_remove(place)).is_some()
+}
+
 fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: Option<OwnedFd>) {
-    let Some(Entry::Linked(linked)) = state.entries.get(&token) else {
+    let Some(Entry::Linked(linked)) = state.entries.get_mut(&token) else {
         return;
     };
+    if !was_asked(linked, &packet) {
+        return cut(state, token);
+    }
     let (link, peer) = (linked.id, linked.peer);
     let Some(shared) = state
         .ports
