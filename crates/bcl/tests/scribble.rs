@@ -239,7 +239,7 @@ fn scribble(shared: &[Range<usize>], random: &mut Random) {
     let value = match random.next() % 4 {
         0 => random.next(),
         1 => random.next() % 200,
-        _ => random.next() % 9 << 32 | random.next() % 200 | u64::from(CHANNEL) << 48,
+        _ => ((random.next() % 9) << 32) | (random.next() % 200) | (u64::from(CHANNEL) << 48),
     };
     // SAFETY: the place is mapped writable; that nobody else counts on its contents is what is tested.
     unsafe { std::ptr::with_exposed_provenance_mut::<u64>(place).write_volatile(value) };
