@@ -2,6 +2,7 @@
 
 mod cores;
 mod failure;
+mod generate;
 mod info;
 mod interrupt;
 mod output;
@@ -34,6 +35,9 @@ enum Command {
     Run(run::Arguments),
     Send(transfer::send::Arguments),
     Recv(transfer::recv::Arguments),
+    Completions(generate::Completions),
+    #[command(hide = true)]
+    Man(generate::Manual),
 }
 
 fn main() -> ExitCode {
@@ -59,6 +63,8 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Perf(arguments) => perf::run(arguments)?,
         Command::Send(arguments) => transfer::send::run(&arguments)?,
         Command::Recv(arguments) => transfer::recv::run(&arguments)?,
+        Command::Completions(arguments) => generate::completions(&arguments)?,
+        Command::Man(arguments) => generate::manual(&arguments)?,
         Command::Info(arguments) => info::run(&arguments)?,
         Command::Stat(arguments) => stat::run(&arguments)?,
     }
