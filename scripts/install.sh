@@ -39,8 +39,20 @@ install_all() {
 lay_out() {
     local build=$1 to=$2
     install -D -m 755 --strip "$build/bcl" "$to/bin/bcl"
+    explain_command "$to/bin/bcl" "$to/share"
     install -D -m 644 -t "$to/share/doc/bcl" README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md LICENSE spec/*.md
     install -D -m 644 -t "$to/share/doc/bcl/examples" examples/c/*.c
+}
+
+# Manual pages and completions are written by the command itself, from what its --help says.
+explain_command() {
+    local bcl=$1 share=$2
+    "$bcl" man "$share/man/man1"
+    mkdir -p "$share"/{bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
+    "$bcl" completions bash >"$share/bash-completion/completions/bcl"
+    "$bcl" completions zsh >"$share/zsh/site-functions/_bcl"
+    "$bcl" completions fish >"$share/fish/vendor_completions.d/bcl.fish"
+    chmod 644 "$share"/man/man1/bcl*.1
 }
 
 uninstall_all() {
