@@ -15,6 +15,7 @@ const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 type Action = Box<dyn FnOnce() + Send>;
 
+/// Locked from the moment an ending signal has come.
 static BEFORE_EXIT: Mutex<Vec<Action>> = Mutex::new(Vec::new());
 
 /// From now on an ending signal tidies up and ends the program with status 128 + signal.
@@ -28,8 +29,8 @@ pub fn exit_tidily_on_signals() -> Result<()> {
             let mut signal = 0;
             // SAFETY: both places live on this stack, and the set was filled in by `block`.
             while unsafe { libc::sigwait(&signals, &mut signal) } != 0 {}
-            let actions = std::mem::take(&mut *before_exit());
-            actions.into_iter().for_each(|action| action());
+            let mut actions = before_exit();
+            actions.drain(..).for_each(|action| action());
             std::process::exit(128 + signal);
         })
         .map_err(|error| Failure::system("start a thread", error))?;
@@ -39,6 +40,11 @@ pub fn exit_tidily_on_signals() -> Result<()> {
 /// Remembers what to do when a signal ends the program.
 pub fn on_exit(action: impl FnOnce() + Send + 'static) {
     before_exit().push(Box::new(action));
+}
+
+/// Does not return if a signal is ending the program: what fails then, fails because of the tidying up.
+pub fn wait_if_ending() {
+    drop(before_exit());
 }
 
 fn before_exit() -> std::sync::MutexGuard<'static, Vec<Action>> {

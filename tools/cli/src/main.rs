@@ -45,6 +45,7 @@ fn main() -> ExitCode {
     match execute(arguments.command) {
         Ok(status) => status,
         Err(failure) => {
+            interrupt::wait_if_ending();
             if !failure.text.is_empty() {
                 eprintln!("bcl: {}", failure.text);
             }
