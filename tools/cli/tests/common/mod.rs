@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses some of this")]
 
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,19 @@ const WATCHDOG: Duration = Duration::from_secs(120);
 /// A socket folder, and commands that meet in it.
 pub struct Node {
     folder: TempDir,
+}
+
+/// A test that fails must not leave processes behind that burn cores for ever.
+fn die_with_the_test(command: &mut Command) {
+    // SAFETY: prctl is a plain system call, allowed between fork and exec.
+    unsafe {
+        command.pre_exec(
+            || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            },
+        );
+    }
 }
 
 impl Node {
@@ -36,6 +50,7 @@ impl Node {
         }
         command.stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        die_with_the_test(&mut command);
         command
     }
 
