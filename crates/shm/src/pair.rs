@@ -25,10 +25,10 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// What ports use: 148 KiB a pair, to which comes the peer's page of 4 KiB.
+    /// What ports use: 140 KiB a pair, to which comes the peer's page of 4 KiB.
     pub const DEFAULT: Self = Self {
         cells: 128,
-        pool_bytes: 32 << 10,
+        pool_bytes: 28 << 10,
         stream_bytes: 32 << 10,
     };
 
