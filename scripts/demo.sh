@@ -6,12 +6,13 @@ set -euo pipefail
 build=${1:-target/release}
 
 # A folder of our own, so that no other port of this node is in the way.
-BCL_DIR=$(mktemp -d)
-export BCL_DIR
-trap 'rm -rf "$BCL_DIR"' EXIT
+work=$(mktemp -d)
+export BCL_DIR=$work/ports
+trap 'rm -rf "$work"' EXIT
 
 main() {
     echo "BCL: two processes on $(uname -n), $(cpu), $(nproc) cores, Linux $(uname -r), $(date +%F)"
+    exchange
     echo "measuring, about ten seconds ..."
     {
         "$build/bcl" perf latency --json --size 8,1k,64k
@@ -24,6 +25,21 @@ main() {
 
 cpu() {
     sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1
+}
+
+# One process sends another a text.
+exchange() {
+    local receiver address
+    "$build/bcl" recv "$work/text" >"$work/address" &
+    receiver=$!
+    until [ -s "$work/address" ]; do
+        kill -0 "$receiver" 2>/dev/null # Ends the demo if it has failed; it said why.
+        sleep 0.05
+    done
+    address=$(cat "$work/address")
+    echo "hello through shared memory" | "$build/bcl" send "$address"
+    wait "$receiver"
+    echo "process $receiver at $address received: $(cat "$work/text")"
 }
 
 # Reads the lines of JSON of `bcl perf` and `bcl-bench limits`, which have the same names for the same things.

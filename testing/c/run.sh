@@ -128,7 +128,9 @@ programs_talk() {
 
 # Starts a program that prints its address, and reads that.
 serve() {
-    "$@" >"$work/served" 2>&1 &
+    # Emptied here and not only by the new process: else the address of the one before may be read.
+    : >"$work/served"
+    timeout 120 "$@" >"$work/served" 2>&1 &
     server=$!
     for _ in $(seq 500); do
         address=$(head -n 1 "$work/served")
