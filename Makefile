@@ -14,6 +14,9 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 PROFILE ?= release
 BUILT := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
+MINUTES ?= 10
+NEXTEST := cargo nextest run --workspace --locked --cargo-quiet --status-level fail --final-status-level fail
+
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
@@ -33,7 +36,7 @@ demo: build ## two processes exchange messages: latencies and bandwidths beside 
 test: test-rust test-doc test-c test-loom test-fuzz ## everything that must pass
 
 test-rust: bootstrap-test ## unit, integration and real-process tests, the conformance suite, house rules
-	cargo nextest run --workspace --locked --cargo-quiet --status-level fail --final-status-level fail
+	$(NEXTEST)
 
 test-doc: bootstrap-build ## the examples in the documentation
 	cargo test --workspace --doc --locked --quiet
@@ -47,6 +50,12 @@ test-loom: bootstrap-build ## models of the lock-free structures, in every order
 
 test-fuzz: bootstrap-test ## each fuzz target for some seconds, on a stable compiler
 	scripts/fuzz.sh 5
+
+soak: bootstrap-test ## all tests over and over for MINUTES (10), then each fuzz target for a minute
+	until=$$(($$(date +%s) + 60 * $(MINUTES))); rounds=0; \
+	while [ $$(date +%s) -lt $$until ]; do $(NEXTEST); rounds=$$((rounds + 1)); done; \
+	echo "soak: $$rounds rounds passed"
+	scripts/fuzz.sh 60
 
 rules: bootstrap-test ## which test names which rule of spec/semantics.md; fails if one has none
 	@cargo test --locked --quiet --package bcl-testing --test tidy rules::each_rule_of_the_semantics_has_a_test -- --nocapture
