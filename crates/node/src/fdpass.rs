@@ -96,7 +96,15 @@ pub fn recv(sock: impl AsFd, buffer: &mut [u8]) -> Result<Received, FdPassError>
     let mut space = [MaybeUninit::uninit(); CONTROL_LEN_BYTES];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let message = match recvmsg(sock, &mut [IoSliceMut::new(buffer)], &mut control, flags) {
+    let mut receive =
+        |control: &mut _| recvmsg(&sock, &mut [IoSliceMut::new(buffer)], control, flags);
+    // A peer that closed with datagrams of ours unread: the kernel reports that first, once, and then
+    // what the peer had said before.
+    let received = match receive(&mut control) {
+        Err(Errno::CONNRESET) => receive(&mut control),
+        first => first,
+    };
+    let message = match received {
         Ok(message) => message,
         Err(Errno::AGAIN) => return Err(FdPassError::WouldBlock),
         Err(Errno::CONNRESET) => return Err(FdPassError::Closed),
