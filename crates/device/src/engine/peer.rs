@@ -32,6 +32,8 @@ pub struct Peer {
     pub rma: Requester,
     /// Gone, and kept only until the program has released its messages.
     pub gone: bool,
+    /// Going: what it had published is taken even if the event queue is full, for there is no later.
+    pub draining: bool,
     idle_polls: u32,
     /// Between the two bounds: shorter with each look that brought news, long again with the next cell.
     polls_per_look: u32,
@@ -46,6 +48,7 @@ impl Peer {
             incoming: Incoming::new(),
             rma: Requester::new(),
             gone: false,
+            draining: false,
             idle_polls: 0,
             polls_per_look: POLLS_PER_LOOK_MAX,
         }
@@ -64,7 +67,7 @@ impl Peer {
         };
         let mut moved = false;
         for _ in 0..CELLS_PER_TURN {
-            if up.is_full() {
+            if up.is_full() && !self.draining {
                 break;
             }
             let Some(words) = link.pair.cells_in.take() else {
@@ -198,7 +201,23 @@ impl Peer {
         changes && wish != 0
     }
 
-    /// Takes what the peer had published before it went, so that nothing sent is lost, then fails the rest.
+    /// Takes what the peer had published before it went, however full the event queue is. A ring's worth at
+    /// most: a process that only pretends to be gone could write for ever.
+    pub fn drain(&mut self, ctx: &Context<'_>, up: &mut impl Upcalls) -> Result<(), Corrupt> {
+        let capacity = self
+            .link
+            .as_ref()
+            .map_or(0, |link| link.pair.cells_in.capacity());
+        self.draining = true;
+        for _ in 0..=capacity / u64::from(CELLS_PER_TURN) {
+            if !self.poll(ctx, up)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails everything that is under way.
     pub fn on_gone(
         &mut self,
         cause: Cause,

@@ -475,26 +475,19 @@ impl ShmPort {
         }
     }
 
-    /// The peer has gone. What it had published is taken first: it was sent, so it arrives.
+    /// The peer has gone. What it had published is taken first: it was sent, so it arrives ([SEM-7.4]).
     fn gone(&mut self, slot: u32, cause: Cause, up: &mut impl Upcalls) {
-        loop {
-            let Some(peer) = self.peers.get_mut(slot) else {
-                return;
-            };
+        if let Some(peer) = self.peers.get_mut(slot) {
             let ctx = context!(self, slot, peer.address);
-            match peer.poll(&ctx, up) {
-                Ok(true) if !up.is_full() => {}
-                Ok(_) => break,
-                Err(_) => {
-                    bump(self.shared.page.counter(Counter::ProtocolErrors), 1);
-                    break;
-                }
+            if peer.drain(&ctx, up).is_err() {
+                bump(self.shared.page.counter(Counter::ProtocolErrors), 1);
             }
         }
         self.end(slot, cause, OpError::PeerGone(cause), up);
     }
 
-    /// The peer broke the protocol: nothing it says is believed any more.
+    /// The peer broke the protocol: nothing it says is believed any more. The thread lets go of our memory
+    /// before the operations fail and give it back to the program.
     #[cold]
     fn cut(&mut self, slot: u32, up: &mut impl Upcalls) {
         bump(self.shared.page.counter(Counter::ProtocolErrors), 1);
