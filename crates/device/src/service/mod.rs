@@ -185,6 +185,7 @@ enum Command {
     },
     DropLink {
         link: LinkId,
+        done: SyncSender<()>,
     },
     /// The process exits with this status: say so to everybody.
     Exit {
@@ -320,8 +321,11 @@ impl Service {
         self.mailbox.send(Command::Request { link, op });
     }
 
+    /// Returns when the thread no longer touches memory of the connection's operations.
     pub(crate) fn drop_link(&self, link: LinkId) {
-        self.mailbox.send(Command::DropLink { link });
+        let (done, wait) = std::sync::mpsc::sync_channel(1);
+        self.mailbox.send(Command::DropLink { link, done });
+        let _ = wait.recv();
     }
 }
 

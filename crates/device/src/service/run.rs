@@ -90,10 +90,11 @@ fn take_commands(state: &mut State) -> bool {
             Command::AskRegion { link, region } => linked::ask_region(state, link, region),
             Command::AskWindow { link, window } => linked::ask_window(state, link, window),
             Command::Request { link, op } => jobs::start(state, link, op),
-            Command::DropLink { link } => {
+            Command::DropLink { link, done } => {
                 if let Some(token) = state.links.get(&link).copied() {
                     state.drop_link(token);
                 }
+                let _ = done.send(());
             }
             Command::Exit { status, done } => {
                 let ports: Vec<_> = state.ports.keys().copied().collect();
