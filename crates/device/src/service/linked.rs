@@ -206,7 +206,13 @@ pub fn read_all(state: &mut State, token: Token) {
         let received = match fdpass::recv(&linked.sock, &mut buffer) {
             Ok(received) if received.len_bytes > 0 => received,
             Err(fdpass::FdPassError::WouldBlock) => return,
-            Err(fdpass::FdPassError::NoDescriptors) => continue,
+            Err(fdpass::FdPassError::NoDescriptors) => {
+                // Packets with a descriptor are only a head: without the descriptor, there is another way.
+                if let Some((packet, _)) = Packet::decode(&buffer[..HEAD_LEN]) {
+                    on_packet(state, token, packet, &[], None);
+                }
+                continue;
+            }
             _ => return on_closed(state, token),
         };
         let Some((packet, data)) = Packet::decode(&buffer[..received.len_bytes]) else {
