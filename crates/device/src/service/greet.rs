@@ -49,9 +49,11 @@ pub fn accept(state: &mut State, port: Address) {
     }
 }
 
-/// With a full table nobody could even be told so; the spare descriptor makes room for one refusal.
+/// With a full table nobody could even be told so; the spare descriptor makes room for one refusal. False if
+/// nobody was there: the kernel looks for a free descriptor before it looks for a caller.
 fn refuse_for_want_of_descriptors(state: &mut State, port: Address) -> bool {
-    let had_spare = state.spare.take().is_some();
+    drop(state.spare.take());
+    let mut refused = false;
     if let Some(listener) = state.ports.get(&port).map(|port| port.bound.listener()) {
         if let Ok(sock) =
             rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
@@ -61,10 +63,11 @@ fn refuse_for_want_of_descriptors(state: &mut State, port: Address) -> bool {
                 &refuse(Reason::Limit, Errno::MFILE.raw_os_error() as u32),
                 &[],
             );
+            refused = true;
         }
     }
     state.spare = spare();
-    had_spare
+    refused
 }
 
 fn welcome_or_refuse(state: &mut State, port: Address, sock: OwnedFd) {
