@@ -52,6 +52,8 @@ impl ShmPort {
     /// Opens a port: from now on peers can find it.
     pub fn open(config: &Config) -> Result<Self, OpenError> {
         let folder = Folder::open(&config.folder)?;
+        // Names that killed processes left, and that nobody else would come across ([SEM-1.3]).
+        let _ = folder.sweep();
         let (page_fd, mapping) = memfd::create("bcl-port", PAGE_LEN, Writers::OnlyMe)?;
         let page = Page::new(mapping);
         let bell = Bell::new().map_err(OpenError::Bell)?;
