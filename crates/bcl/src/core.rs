@@ -23,6 +23,7 @@ use crate::state::State;
 
 /// Operations under way, and completions not taken, that a port may have.
 pub const QUEUE_DEPTH: usize = 4096;
+const _: () = assert!(QUEUE_DEPTH <= bcl_device::DEFERRED_MAX);
 /// Posts that a port may have waiting.
 pub const POSTS_MAX: usize = 65536;
 /// Polls between two updates of the queue depths that `bcl stat` shows.

@@ -17,7 +17,7 @@ mod status;
 mod window;
 
 pub use engine::inbox::SYSTEM_MAX;
-pub use engine::outgoing::{EAGER_MAX, Source};
+pub use engine::outgoing::{DEFERRED_MAX, EAGER_MAX, Source};
 pub use engine::port::{ShmPort, wait_for_bell};
 pub use engine::rma::{Action, RmaOp};
 pub use engine::upcalls::{LinkInfo, MessageId, OpId, SystemHandle, Target, Upcalls};

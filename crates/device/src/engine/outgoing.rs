@@ -17,7 +17,10 @@ use crate::status::OpError;
 /// Longest message sent along with its cell; longer ones wait at the sender for a buffer.
 pub const EAGER_MAX: usize = 8192;
 /// Messages put off by the receiver that one sender may have; more wait at the sender ([SHM-4.5]).
-pub const DEFERRED_MAX: usize = 1024;
+///
+/// Not less than the operations that a port may have under way: messages that wait on one channel never hold up
+/// another ([SEM-4.2]).
+pub const DEFERRED_MAX: usize = 4096;
 /// Payload that the receiver keeps for messages put off; beyond that the sender keeps it ([SHM-4.5]).
 pub const DEFERRED_EAGER_BYTES: usize = 64 << 10;
 /// Size of the pieces of a streamed message: four fit in the ring, so that both ends copy at once.
