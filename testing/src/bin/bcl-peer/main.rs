@@ -1,0 +1,25 @@
+//! The helper process of the tests: `bcl-peer ROLE [ARGUMENT...]`. Its settings come from the environment.
+
+mod crowd;
+mod hostile;
+mod obey;
+mod traffic;
+
+use std::env;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let number = |index: usize| -> u64 {
+        arguments
+            .get(index)
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_else(|| panic!("argument {index} of bcl-peer is a number"))
+    };
+    match arguments.first().map(String::as_str) {
+        Some("obey") => obey::run(),
+        Some("crowd") => crowd::run(number(1) as u16, number(2) as u16, number(3)),
+        Some("hostile") => hostile::run(&arguments[1], number(2)),
+        Some("traffic") => traffic::run(number(1) as u16, number(2) as u16, number(3)),
+        other => panic!("bcl-peer has no role {other:?}"),
+    }
+}

@@ -1,0 +1,145 @@
+//! One port, one order a line, one answer a line. Between orders it does nothing, and polls nothing: that is
+//! how a test brings an operation into the phase it wants.
+
+use std::io::{BufRead, stdin};
+use std::time::{Duration, Instant};
+
+use bcl::{Access, Address, Buffer, DmaBuffer, Event, Port, Which};
+use bcl_testing::{PATIENCE, random};
+
+/// Obeys until the input ends.
+pub fn run() {
+    let mut port = Some(Port::open().expect("a port opens"));
+    println!("{}", port.as_ref().expect("it is open").address());
+    for line in stdin().lock().lines().map_while(Result::ok) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["close"] => drop(port.take()),
+            ["exit", status] => std::process::exit(number(status) as i32),
+            ["abort"] => std::process::abort(),
+            ["open", wanted] => {
+                port = Some(
+                    Port::options()
+                        .number(number(wanted) as u16)
+                        .open()
+                        .expect("the port opens again"),
+                );
+            }
+            _ => {
+                let port = port.as_mut().expect("the port is open");
+                println!("{}", act(port, &words));
+                continue;
+            }
+        }
+        println!("ok");
+    }
+}
+
+fn act(port: &mut Port, words: &[&str]) -> String {
+    let done = match *words {
+        ["system", to, len, count] => (0..number(count) as u64).try_for_each(|seed| {
+            port.send_system(address(to), &random::bytes(seed, number(len)), seed)
+        }),
+        ["meet", to] => return met(port, address(to)),
+        ["send", to, channel, len, kind] => port.send(
+            address(to),
+            number(channel) as u16,
+            filled(kind, number(len)),
+            number(channel) as u64,
+        ),
+        ["post", channel, len] => port.post(
+            number(channel) as u16,
+            vec![0; number(len)],
+            number(channel) as u64,
+        ),
+        ["bind", window, len, kind] => port.bind(
+            number(window) as u16,
+            filled(kind, number(len)),
+            Access::ALL | Access::NOTIFY,
+        ),
+        ["put", to, window, len] => port.put(
+            address(to),
+            number(window) as u16,
+            0,
+            random::bytes(1, number(len)),
+            1,
+        ),
+        ["poll", times] => return polled(port, number(times)),
+        ["serve", ms] => return served(port, Duration::from_millis(number(ms) as u64)),
+        ["copy"] => return port.peers().into_iter().map(|peer| peer.copy).collect(),
+        _ => panic!("bcl-peer does not know the order {words:?}"),
+    };
+    done.map_or_else(|error| error.to_string(), |()| "ok".into())
+}
+
+/// Connects: a system message there, seen to be sent.
+fn met(port: &mut Port, to: Address) -> String {
+    port.send_system(to, b"hello", 0).expect("a send starts");
+    let event = port.wait(Which::Send, Some(PATIENCE));
+    match event.expect("the port is open") {
+        Some(Event::Sent { result: Ok(()), .. }) => "ok".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Polls so often, and forgets what comes.
+fn polled(port: &mut Port, times: usize) -> String {
+    for _ in 0..times {
+        if let Some(Event::Message(message)) = port.poll(Which::Any).expect("the port is open") {
+            port.release(message).expect("a message can be released");
+        }
+    }
+    "ok".into()
+}
+
+/// Answers with all events of so much time, each by its name.
+fn served(port: &mut Port, time: Duration) -> String {
+    let end = Instant::now() + time;
+    let mut events = Vec::new();
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return events.join(" ");
+        }
+        match port.wait(Which::Any, Some(left)).expect("the port is open") {
+            Some(Event::Message(message)) => {
+                events.push("message".to_owned());
+                port.release(message).expect("a message can be released");
+            }
+            Some(Event::Sent { result, .. }) => events.push(named("sent", &result)),
+            Some(Event::Received { result, .. }) => events.push(named("received", &result)),
+            Some(Event::RmaDone { result, .. }) => events.push(named("rma", &result)),
+            Some(Event::PeerGone { cause, .. }) => events.push(format!("gone:{cause:?}")),
+            _ => {}
+        }
+    }
+}
+
+fn named(name: &str, result: &Result<(), bcl::OpError>) -> String {
+    match result {
+        Ok(()) => name.to_owned(),
+        Err(error) => format!("{name}:{error:?}").replace(' ', ""),
+    }
+}
+
+fn filled(kind: &str, len: usize) -> Buffer {
+    let bytes = random::bytes(len as u64, len);
+    match kind {
+        "dma" => {
+            let mut buffer = DmaBuffer::new(len).expect("there is memory");
+            buffer.copy_from_slice(&bytes);
+            buffer.into()
+        }
+        _ => bytes.into(),
+    }
+}
+
+fn number(text: &str) -> usize {
+    text.parse()
+        .unwrap_or_else(|_| panic!("'{text}' is not a number"))
+}
+
+fn address(text: &str) -> Address {
+    text.parse()
+        .unwrap_or_else(|_| panic!("'{text}' is not an address"))
+}

@@ -1,0 +1,135 @@
+//! What the conformance suite runs on: a way to open ports, for each device and each of its modes.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use bcl::{
+    Access, Address, Buffer, CopyMode, Error, Event, PeerInfo, Port, PortOptions, SharedPort,
+    SystemMessage, Which,
+};
+
+/// A device, or a mode of one.
+pub trait Fixture {
+    /// Kind of port.
+    type Port: PortLike;
+    /// Settles what the fixture is about.
+    fn prepare(options: PortOptions) -> PortOptions;
+    /// Opens a port.
+    fn open(options: PortOptions) -> Result<Self::Port, Error>;
+}
+
+/// Shared memory, long messages copied by the kernel.
+#[derive(Debug)]
+pub struct SingleCopy;
+
+/// Shared memory, long messages pipelined through the stream ring.
+#[derive(Debug)]
+pub struct Stream;
+
+/// Shared memory, and ports that threads share.
+#[derive(Debug)]
+pub struct Shared;
+
+impl Fixture for SingleCopy {
+    type Port = Port;
+    fn prepare(options: PortOptions) -> PortOptions {
+        options.copy_mode(CopyMode::Auto)
+    }
+    fn open(options: PortOptions) -> Result<Port, Error> {
+        options.open()
+    }
+}
+
+impl Fixture for Stream {
+    type Port = Port;
+    fn prepare(options: PortOptions) -> PortOptions {
+        options.copy_mode(CopyMode::Stream)
+    }
+    fn open(options: PortOptions) -> Result<Port, Error> {
+        options.open()
+    }
+}
+
+impl Fixture for Shared {
+    type Port = SharedPort;
+    fn prepare(options: PortOptions) -> PortOptions {
+        options.copy_mode(CopyMode::Auto)
+    }
+    fn open(options: PortOptions) -> Result<SharedPort, Error> {
+        options.open_shared()
+    }
+}
+
+/// Declares [`PortLike`] and implements it for both kinds of port, which have the same methods.
+macro_rules! port_like {
+    ($($(#[$doc:meta])* fn $name:ident(&mut self $(, $arg:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
+        /// What both kinds of port can do.
+        pub trait PortLike: std::fmt::Debug {
+            $($(#[$doc])* fn $name(&mut self $(, $arg: $type)*) $(-> $result)?;)*
+            /// The descriptor's number.
+            fn raw_fd(&mut self) -> Result<RawFd, Error>;
+            /// A copy of a system message.
+            fn copy_of(&mut self, message: &SystemMessage) -> Vec<u8>;
+        }
+        impl PortLike for Port {
+            $(fn $name(&mut self $(, $arg: $type)*) $(-> $result)? { Port::$name(self $(, $arg)*) })*
+            fn raw_fd(&mut self) -> Result<RawFd, Error> { Ok(self.fd()?.as_raw_fd()) }
+            fn copy_of(&mut self, message: &SystemMessage) -> Vec<u8> { self.data(message).to_vec() }
+        }
+        impl PortLike for SharedPort {
+            $(fn $name(&mut self $(, $arg: $type)*) $(-> $result)? { SharedPort::$name(self $(, $arg)*) })*
+            fn raw_fd(&mut self) -> Result<RawFd, Error> { Ok(self.fd()?.as_raw_fd()) }
+            fn copy_of(&mut self, message: &SystemMessage) -> Vec<u8> { self.data(message).to_vec() }
+        }
+    };
+}
+
+port_like! {
+    /// As [`Port::address`].
+    fn address(&mut self) -> Address;
+    /// As [`Port::send_system`].
+    fn send_system(&mut self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error>;
+    /// As [`Port::send`].
+    fn send(&mut self, to: Address, channel: u16, data: impl Into<Buffer>, cookie: u64) -> Result<(), Error>;
+    /// As [`Port::post`].
+    fn post(&mut self, channel: u16, into: impl Into<Buffer>, cookie: u64) -> Result<(), Error>;
+    /// As [`Port::cancel_post`].
+    fn cancel_post(&mut self, channel: u16, cookie: u64) -> Result<(), Error>;
+    /// As [`Port::bind`].
+    fn bind(&mut self, window: u16, memory: impl Into<Buffer>, access: Access) -> Result<(), Error>;
+    /// As [`Port::unbind`].
+    fn unbind(&mut self, window: u16) -> Result<Buffer, Error>;
+    /// As [`Port::put`].
+    fn put(&mut self, to: Address, window: u16, offset: u64, data: impl Into<Buffer>, cookie: u64) -> Result<(), Error>;
+    /// As [`Port::get`].
+    fn get(&mut self, from: Address, window: u16, offset: u64, into: impl Into<Buffer>, cookie: u64) -> Result<(), Error>;
+    /// As [`Port::fetch_add`].
+    fn fetch_add(&mut self, peer: Address, window: u16, offset: u64, value: u64, cookie: u64) -> Result<(), Error>;
+    /// As [`Port::compare_swap`].
+    fn compare_swap(&mut self, peer: Address, window: u16, offset: u64, expected: u64, new: u64, cookie: u64) -> Result<(), Error>;
+    /// As [`Port::poll`].
+    fn poll(&mut self, which: Which) -> Result<Option<Event>, Error>;
+    /// As [`Port::wait`].
+    fn wait(&mut self, which: Which, timeout: Option<Duration>) -> Result<Option<Event>, Error>;
+    /// As [`Port::release`].
+    fn release(&mut self, message: SystemMessage) -> Result<(), Error>;
+    /// As [`Port::peers`].
+    fn peers(&mut self) -> Vec<PeerInfo>;
+}
+
+/// Writes each rule once and runs it on every fixture.
+#[macro_export]
+macro_rules! conformance {
+    ($($(#[$doc:meta])* fn $name:ident($world:ident) $body:block)*) => {
+        $($(#[$doc])* fn $name<F: $crate::Fixture>($world: &$crate::World<F>) $body)*
+        mod single_copy {
+            $(#[test] fn $name() { super::$name(&$crate::World::<$crate::fixture::SingleCopy>::new()) })*
+        }
+        mod stream {
+            $(#[test] fn $name() { super::$name(&$crate::World::<$crate::fixture::Stream>::new()) })*
+        }
+        mod shared {
+            $(#[test] fn $name() { super::$name(&$crate::World::<$crate::fixture::Shared>::new()) })*
+        }
+    };
+}

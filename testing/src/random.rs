@@ -1,0 +1,43 @@
+//! Contents and sizes by number, so that both ends know what a message must hold.
+
+/// A small generator (SplitMix64): the same numbers for the same seed.
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next_u64() % bound
+    }
+}
+
+/// `len` bytes that belong to `seed`.
+pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut random = Random(seed);
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        bytes.extend_from_slice(&random.next_u64().to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+/// Panics unless `found` is what [`bytes`] gives, saying where it differs.
+pub fn check(seed: u64, found: &[u8]) {
+    let wanted = bytes(seed, found.len());
+    if let Some(at) = wanted.iter().zip(found).position(|(a, b)| a != b) {
+        panic!(
+            "message {seed} of {} bytes is wrong from byte {at} on",
+            found.len()
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! The rules of `spec/semantics.md`, each checked on every fixture: `cargo nextest run --test conformance`.
+
+mod buffers;
+mod ends;
+mod events;
+mod jobs;
+mod messages;
+mod ports;
+mod system;
+mod windows;

@@ -1,0 +1,151 @@
+//! SEM-4: normal channels.
+
+use std::time::Duration;
+
+use bcl::{DmaBuffer, Error, Event, OpError};
+use bcl_testing::{PortLike, conformance, random};
+
+conformance! {
+    /// SEM-4.2
+    fn messages_meet_posts_in_order(world) {
+        let (a, b) = world.pair();
+        let lens = [0, 1, 48, 49, 3000, 8192, 8193, 100_000, 3_000_000, 5];
+        for round in 0..3 {
+            for (index, len) in lens.iter().enumerate() {
+                let seed = (round * lens.len() + index) as u64;
+                // Some posts come first, some messages do.
+                let post = || b.port().post(9, vec![0; 3_000_000], seed).unwrap();
+                if index % 2 == 0 {
+                    post();
+                }
+                a.port().send(b.address, 9, random::bytes(seed, *len), seed).unwrap();
+                if index % 3 == 0 {
+                    a.serve();
+                }
+                if index % 2 == 1 {
+                    post();
+                }
+            }
+        }
+        for seed in 0..3 * lens.len() as u64 {
+            let (result, len, bytes) = b.received(seed);
+            assert_eq!((result, len), (Ok(()), lens[seed as usize % lens.len()] as u64));
+            random::check(seed, &bytes[..len as usize]);
+            assert_eq!(a.sent(seed).0, Ok(()));
+        }
+    }
+
+    /// SEM-4.2
+    fn posts_serve_whoever_comes_first(world) {
+        let (a, b) = world.pair();
+        let c = world.open();
+        for cookie in 0..2 {
+            c.port().post(1, vec![0; 4], cookie).unwrap();
+        }
+        a.port().send(c.address, 1, b"from".to_vec(), 1).unwrap();
+        assert_eq!(a.sent(1).0, Ok(()));
+        b.port().send(c.address, 1, b"then".to_vec(), 1).unwrap();
+        assert_eq!(c.received(0).2, b"from");
+        assert_eq!(c.received(1).2, b"then");
+        let (low, high) = (c.port().post(0, vec![1], 1), a.port().send(b.address, 0, vec![1], 1));
+        assert!(matches!((low, high), (Err(Error::InvalidArgument(_)), Err(Error::InvalidArgument(_)))));
+        a.port().send(c.address, 65535, vec![1], 5).unwrap();
+        c.port().post(65535, vec![0], 5).unwrap();
+        assert_eq!(c.received(5).0, Ok(()));
+    }
+
+    /// SEM-4.3: more than any ring, pool or list of the device holds wait on channel 1.
+    fn messages_that_wait_hold_up_nothing_else(world) {
+        let (a, b) = world.pair();
+        for seed in 0..2000 {
+            let len = if seed % 20 == 0 { 50_000 } else { 500 };
+            a.port().send(b.address, 1, random::bytes(seed, len), seed).unwrap();
+        }
+        a.serve_for(Duration::from_millis(5));
+        b.port().post(2, vec![0; 100_000], 1).unwrap();
+        a.port().send(b.address, 2, vec![2; 100_000], 5000).unwrap();
+        assert_eq!(b.received(1), (Ok(()), 100_000, vec![2; 100_000]));
+        assert_eq!(a.sent(5000).0, Ok(()));
+        let c = world.open();
+        a.meet(&c);
+        a.meet(&b);
+        assert!(a.find(|event| matches!(event, Event::Sent { channel: 1, .. })).is_none());
+        for seed in 0..2000 {
+            b.port().post(1, vec![0; 50_000], 10_000 + seed).unwrap();
+        }
+        for seed in 0..2000 {
+            let (result, len, bytes) = b.received(10_000 + seed);
+            assert_eq!(result, Ok(()));
+            random::check(seed, &bytes[..len as usize]);
+            assert_eq!(a.sent(seed).0, Ok(()));
+        }
+    }
+
+    /// SEM-4.4
+    fn a_message_that_does_not_fit_is_an_error_on_both_sides(world) {
+        let (a, b) = world.pair();
+        let mut cookie = 0;
+        for len in [11, 49, 8000, 9000, 1_000_000] {
+            for post_first in [true, false] {
+                let post = |cookie| b.port().post(3, vec![7; 10], cookie).unwrap();
+                if post_first {
+                    post(cookie);
+                }
+                a.port().send(b.address, 3, vec![1; len], cookie).unwrap();
+                a.port().send(b.address, 3, vec![2; 10], cookie + 1).unwrap();
+                a.serve_for(Duration::from_millis(1));
+                if !post_first {
+                    post(cookie);
+                }
+                post(cookie + 1);
+                let truncated = OpError::Truncated { len_bytes: len as u64, capacity_bytes: 10 };
+                assert_eq!(b.received(cookie), (Err(truncated), len as u64, vec![7; 10]));
+                assert_eq!(a.sent(cookie).0, Err(truncated));
+                assert_eq!(b.received(cookie + 1), (Ok(()), 10, vec![2; 10]));
+                assert_eq!(a.sent(cookie + 1).0, Ok(()));
+                cookie += 2;
+            }
+        }
+    }
+
+    /// SEM-4.5
+    fn a_long_message_arrives_whole(world) {
+        let (a, b) = world.pair();
+        let len = 40_000_001;
+        b.port().post(1, vec![0; len], 1).unwrap();
+        a.port().send(b.address, 1, random::bytes(5, len), 1).unwrap();
+        let (result, found, bytes) = b.received(1);
+        assert_eq!((result, found), (Ok(()), len as u64));
+        random::check(5, &bytes);
+    }
+
+    /// SEM-4.6
+    fn a_post_can_be_canceled_until_a_message_meets_it(world) {
+        let (a, b) = world.pair();
+        b.port().post(1, vec![1; 4], 1).unwrap();
+        b.port().post(1, vec![2; 4], 2).unwrap();
+        b.port().cancel_post(1, 1).unwrap();
+        assert_eq!(b.received(1), (Err(OpError::Canceled), 0, vec![1; 4]));
+        a.port().send(b.address, 1, vec![9; 4], 1).unwrap();
+        assert_eq!(b.received(2), (Ok(()), 4, vec![9; 4]));
+        assert!(matches!(b.port().cancel_post(1, 2), Err(Error::NotFound(_))));
+        assert!(matches!(b.port().cancel_post(5, 5), Err(Error::NotFound(_))));
+    }
+
+    /// SEM-4.2, SEM-6.1
+    fn dma_buffers_are_sent_and_received_into(world) {
+        let (a, b) = world.pair();
+        for (cookie, len) in [1, 100, 70_000, 2_000_000].into_iter().enumerate() {
+            let cookie = cookie as u64;
+            let mut buffer = DmaBuffer::new(len).unwrap();
+            assert!(buffer.iter().all(|byte| *byte == 0));
+            buffer.copy_from_slice(&random::bytes(cookie, len));
+            b.port().post(1, DmaBuffer::new(len).unwrap(), cookie).unwrap();
+            a.port().send(b.address, 1, buffer, cookie).unwrap();
+            let (result, found, bytes) = b.received(cookie);
+            assert_eq!((result, found), (Ok(()), len as u64));
+            random::check(cookie, &bytes);
+            assert_eq!(a.sent(cookie).1.unwrap().len(), len);
+        }
+    }
+}

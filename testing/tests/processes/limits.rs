@@ -1,0 +1,40 @@
+//! Other users: children with limits of their own.
+
+use bcl::OpError;
+use bcl_testing::World;
+use bcl_testing::peer::{Peer, command};
+use std::os::unix::process::CommandExt;
+
+/// SEM-2.2: needs root, to become somebody else.
+#[test]
+fn other_users_are_refused_unless_allowed() {
+    // SAFETY: asks for a number.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("not root: nobody else to be, nothing was checked");
+        return;
+    }
+    const NOBODY: u32 = 65534;
+    for allowed in [false, true] {
+        let world: World = World::new();
+        let options = world.options();
+        let us = world.open_with(if allowed {
+            options.allow_uids(vec![NOBODY])
+        } else {
+            options
+        });
+        let mut command = command(world.folder(), &["obey"]);
+        command.uid(NOBODY).gid(NOBODY).current_dir("/");
+        command.env("BCL_ALLOW_UIDS", "0");
+        // The test's folder may be closed to others; the program comes by a descriptor.
+        let mut peer = Peer::spawn(command);
+        let met = peer.ask(&format!("meet {}", us.address));
+        us.port().send_system(peer.address, b"x", 1).unwrap();
+        if allowed {
+            us.serve();
+            assert_eq!((met.as_str(), us.sent(1).0), ("ok", Ok(())));
+        } else {
+            assert!(met.contains("NotAllowed"), "{met}");
+            assert_eq!(us.sent(1).0, Err(OpError::NotAllowed));
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Tests with real processes: what only happens between processes, and when one of them ends.
+
+mod crowd;
+mod death;
+mod fork;
+mod hostile;
+mod leftovers;
+mod limits;
+mod stopped;
+mod threads;
+mod traffic;
