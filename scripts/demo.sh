@@ -13,13 +13,15 @@ trap 'rm -rf "$work"' EXIT
 main() {
     echo "BCL: two processes on $(uname -n), $(cpu), $(nproc) cores, Linux $(uname -r), $(date +%F)"
     exchange
-    echo "measuring, about ten seconds ..."
+    echo "measuring, about twenty seconds ..."
     {
-        "$build/bcl" perf latency --json --size 8,1k,64k
-        "$build/bcl" perf bandwidth --json --size 64k,1m,4m
-        "$build/bcl" perf rate --json --size 8
-        "$build/bcl" perf rma --json --size 8 --operation put,get,fetch-add
-        "$build/bcl-bench" limits --json
+        perf message latency --size 8,64,1k,8k,64k,512k,4m
+        stream single
+        stream dma --buffers dma
+        stream ring --copy stream
+        perf rate rate --size 8
+        perf one rma --size 8,64,1k,8k,64k,512k,4m
+        "$build/bcl-bench" limits --json | sed 's/^/limit /'
     } | table
 }
 
@@ -42,7 +44,22 @@ exchange() {
     echo "process $receiver at $address received: $(cat "$work/text")"
 }
 
-# Reads the lines of JSON of `bcl perf` and `bcl-bench limits`, which have the same names for the same things.
+# Lines of JSON, each after the name of the column it is for.
+perf() {
+    local column=$1
+    shift
+    "$build/bcl" perf "$@" --json | sed "s/^/$column /"
+}
+
+# Streams on a normal channel: fewer messages where they are long.
+stream() {
+    local column=$1
+    shift
+    perf "$column" bandwidth --channel normal --size 8,64,1k,8k,64k --iterations 10000 "$@"
+    perf "$column" bandwidth --channel normal --size 512k,4m --iterations 200 "$@"
+}
+
+# `bcl perf` and `bcl-bench limits` have the same names for the same things.
 table() {
     awk '
         function field(name, pair) {
@@ -51,33 +68,41 @@ table() {
             sub(/^[^:]*:"?/, "", pair)
             return pair
         }
-        function row(what, value, unit, limit, of) {
-            printf "  %-28s %9s %-5s %9s %-5s %s\n", what, value, unit, limit, limit == "" ? "" : unit, of
+        function length_of(bytes) {
+            bytes += 0
+            if (bytes >= 1048576) return bytes / 1048576 " MiB"
+            return bytes >= 1024 ? bytes / 1024 " KiB" : bytes " B"
         }
-        function us(key) { return key in time ? sprintf("%.3f", time[key]) : "-" }
-        function gb(key) { return key in rate ? sprintf("%.1f", rate[key] / 1000) : "-" }
-        function millions(key) { return key in count ? sprintf("%.1f", count[key] / 1e6) : "-" }
+        function us(key) { return key in time ? sprintf("%.2f", time[key]) : "-" }
+        function mb(key) { return key in rate ? sprintf("%.0f", rate[key]) : "-" }
+        function limit(what, value, unit) { printf "  %-42s %10s %s\n", what, value, unit }
         {
-            key = field("bench") " " (field("operation") ? field("operation") " " : "") field("size_bytes")
+            size = field("size_bytes")
+            what = field("operation") != "" ? field("operation") : $1
+            if ($1 == "limit") what = field("bench")
+            key = what " " size
             if (field("one_way_us_p50") != "") time[key] = field("one_way_us_p50")
             if (field("mb_per_s") != "") rate[key] = field("mb_per_s")
             if (field("messages_per_s") != "") count[key] = field("messages_per_s")
+            if ($1 == "message") sizes[++rows] = size
         }
         END {
-            line = "cache line 64"
-            hot = "memcpy 262144"
-            warm = "memcpy 4194304"
-            printf "\n  %-28s %9s %-5s %s\n", "", "BCL", "", "  the machine at best"
-            row("message of 8 B, one way", us("latency 8"), "us", us(line), "a cache line from core to core")
-            row("message of 1 KiB, one way", us("latency 1024"), "us", "", "")
-            row("message of 64 KiB, one way", us("latency 65536"), "us", "", "")
-            row("messages of 8 B, per second", millions("rate 8"), "M/s", "", "")
-            row("stream of 64 KiB messages", gb("bandwidth 65536"), "GB/s", gb(hot), "memcpy of 256 KiB, in cache")
-            row("stream of 1 MiB messages", gb("bandwidth 1048576"), "GB/s", gb(warm), "memcpy of 4 MiB")
-            row("stream of 4 MiB messages", gb("bandwidth 4194304"), "GB/s", gb(warm), "memcpy of 4 MiB")
-            row("put of 8 B", us("rma put 8"), "us", us(line), "a cache line from core to core")
-            row("get of 8 B", us("rma get 8"), "us", us(line), "")
-            row("fetch-and-add", us("rma fetch-add 8"), "us", us(line), "")
+            printf "\n  %-8s %10s   %10s %10s %10s   %10s %10s\n", "", "message", "stream", "stream", "stream", "put", "get"
+            printf "  %-8s %10s   %10s %10s %10s   %10s %10s\n", "length", "one way", "1 copy", "DMA", "2 copies", "", ""
+            printf "  %-8s %10s   %10s %10s %10s   %10s %10s\n", "", "us", "MB/s", "MB/s", "MB/s", "us", "us"
+            for (row = 1; row <= rows; row++) {
+                size = sizes[row]
+                printf "  %-8s %10s   %10s %10s %10s   %10s %10s\n", length_of(size), us("message " size), \
+                    mb("single " size), mb("dma " size), mb("ring " size), us("put " size), us("get " size)
+            }
+            print ""
+            limit("messages of 8 B, one way", sprintf("%.2f", count["rate 8"] / 1e6), "million/s")
+            limit("fetch-and-add, compare-and-swap", us("fetch-add 8") " " us("compare-swap 8"), "us")
+            print "\n  the machine at best"
+            limit("a cache line from core to core", us("cache line 64"), "us")
+            limit("memcpy of 256 KiB, in cache", mb("memcpy 262144"), "MB/s")
+            limit("memcpy of 4 MiB", mb("memcpy 4194304"), "MB/s")
+            limit("memcpy of 256 MiB, in memory", mb("memcpy 268435456"), "MB/s")
         }'
 }
 
