@@ -274,14 +274,20 @@ fn processes_exchange_addresses_and_reach_each_other() {
     assert_eq!(all[job.rank() as usize], mine.as_bytes());
     let next = &all[(job.rank() as usize + 1) % 3];
     let next = std::str::from_utf8(next).unwrap().parse().unwrap();
-    port.send_system(next, &job.rank().to_le_bytes(), bcl::QUIET)
+    port.send_system(next, &job.rank().to_le_bytes(), 0)
         .unwrap();
-    loop {
-        if let Some(Event::Message(message)) = port.wait(Which::Recv, None).unwrap() {
-            let before = (job.rank() + 2) % 3;
-            assert_eq!(port.data(&message), before.to_le_bytes());
-            port.release(message).unwrap();
-            break;
+    // What was sent only moves on while its sender looks after its port: both have to be done.
+    let (mut is_sent, mut has_come) = (false, false);
+    while !(is_sent && has_come) {
+        match port.wait(Which::Any, None).unwrap() {
+            Some(Event::Sent { result, .. }) => is_sent = result.is_ok(),
+            Some(Event::Message(message)) => {
+                let before = (job.rank() + 2) % 3;
+                assert_eq!(port.data(&message), before.to_le_bytes());
+                port.release(message).unwrap();
+                has_come = true;
+            }
+            _ => {}
         }
     }
     // A second exchange is a barrier: nobody closes its port before its neighbour has heard of it.
