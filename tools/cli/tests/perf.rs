@@ -41,7 +41,7 @@ fn every_kind_of_buffer_copy_and_channel_carries_the_right_bytes() {
         for copy in ["auto", "stream"] {
             for bench in ["latency", "bandwidth"] {
                 let arguments = format!(
-                    "perf {bench} --json --channel normal --size 0,1,8,4k,1m --iterations 12 --wait adaptive \
+                    "perf {bench} --json --channel normal --size 0,1,8,4k,1m --iterations 200 --wait adaptive \
                      --buffers {buffers} --copy {copy}"
                 );
                 let lines = lines(&node, &arguments.split(' ').collect::<Vec<_>>());

@@ -1,4 +1,7 @@
 //! Messages on a normal channel, through buffers that are used again and again.
+//!
+//! Messages meet posts in order, but need not be complete in that order: a buffer that the receiver sees for the
+//! first time takes longer. So each post carries the number of the message that it will meet.
 
 use bcl::{Buffer, DmaBuffer, EnabledBuffer, Event, OpError, Which};
 
@@ -10,8 +13,6 @@ use super::unexpected;
 use crate::failure::{Failure, Result};
 
 const CHANNEL: u16 = 1;
-const POST: u64 = 1;
-const SEND: u64 = 2;
 
 #[derive(Debug)]
 pub struct Normal {
@@ -19,21 +20,25 @@ pub struct Normal {
     /// Buffers to send from that are not under way.
     free: Vec<Buffer>,
     under_way: usize,
-    posted: usize,
+    /// Posts ever made, and those that were met.
+    posted: u64,
+    met: u64,
 }
 
 impl Normal {
     pub fn new(end: &mut Endpoint, need: Need, kind: Buffers) -> Result<Self> {
         let make = |_| buffer(kind, need.size);
         let free = (0..need.sends).map(make).collect::<Result<_>>()?;
-        for index in 0..need.posts {
-            end.port.post(CHANNEL, make(index)?, POST)?;
+        let posts = need.posts as u64;
+        for number in 0..posts {
+            end.port.post(CHANNEL, buffer(kind, need.size)?, number)?;
         }
         Ok(Self {
             size: need.size,
             free,
             under_way: 0,
-            posted: need.posts,
+            posted: posts,
+            met: 0,
         })
     }
 
@@ -77,15 +82,16 @@ impl Traffic for Normal {
             None => self.await_buffer(end)?,
         };
         payload::write(buffer.as_mut_slice(), number, check);
-        end.port.send(end.peer, CHANNEL, buffer, SEND)?;
+        end.port.send(end.peer, CHANNEL, buffer, number)?;
         self.under_way += 1;
         Ok(())
     }
 
     #[inline]
-    fn receive(&mut self, end: &mut Endpoint, number: u64, check: Check) -> Result<()> {
+    fn receive(&mut self, end: &mut Endpoint, _: u64, check: Check) -> Result<()> {
         match end.next(Which::Recv)? {
             Event::Received {
+                cookie: number,
                 result: Ok(()),
                 len_bytes,
                 buffer: Some(buffer),
@@ -93,7 +99,10 @@ impl Traffic for Normal {
             } => {
                 let message = buffer.as_slice().get(..len_bytes as usize);
                 payload::verify(message.unwrap_or_default(), self.size, number, check)?;
-                Ok(end.port.post(CHANNEL, buffer, POST)?)
+                end.port.post(CHANNEL, buffer, self.posted)?;
+                self.posted += 1;
+                self.met += 1;
+                Ok(())
             }
             Event::Received {
                 result: Err(error), ..
@@ -106,8 +115,8 @@ impl Traffic for Normal {
         while self.under_way > 0 {
             self.await_buffer(end)?;
         }
-        for _ in 0..self.posted {
-            end.port.cancel_post(CHANNEL, POST)?;
+        for number in self.met..self.posted {
+            end.port.cancel_post(CHANNEL, number)?;
             self.await_canceled(end)?;
         }
         Ok(())

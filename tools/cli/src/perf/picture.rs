@@ -38,6 +38,7 @@ fn lines(bench: &str, rows: &[Row]) -> (&'static str, Vec<Line>) {
     let what = match bench {
         "bandwidth" => "MB/s",
         "rate" => "messages/s",
+        "rma" => "completion, us",
         _ => "one way, us",
     };
     let mut lines: Vec<Line> = Vec::new();

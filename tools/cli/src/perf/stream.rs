@@ -16,12 +16,14 @@ impl WithTraffic for Sender {
 
     fn run<T: Traffic>(self, end: &mut Endpoint, mut traffic: T) -> Result<f64> {
         let mut seconds = 0.0;
+        let mut next = 0;
         end.hear(Word::Ready)?;
         for run in runs(self.0) {
             let begin = Instant::now();
-            for number in 0..run.messages {
+            for number in next..next + run.messages {
                 traffic.send(end, number, run.check)?;
             }
+            next += run.messages;
             end.hear(Word::Done)?;
             if run.is_measured {
                 seconds = begin.elapsed().as_secs_f64();
@@ -38,11 +40,13 @@ impl WithTraffic for Receiver {
     type Output = ();
 
     fn run<T: Traffic>(self, end: &mut Endpoint, mut traffic: T) -> Result<()> {
+        let mut next = 0;
         end.say(Word::Ready)?;
         for run in runs(self.0) {
-            for number in 0..run.messages {
+            for number in next..next + run.messages {
                 traffic.receive(end, number, run.check)?;
             }
+            next += run.messages;
             end.say(Word::Done)?;
         }
         traffic.finish(end)

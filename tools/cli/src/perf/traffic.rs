@@ -7,11 +7,11 @@ use super::payload::Check;
 use super::system::System;
 use crate::failure::Result;
 
-/// See the module. Each end calls it in the order of its partner's calls.
+/// See the module. Each end calls it in the order of its partner's calls; numbers go up by one from 0.
 pub trait Traffic {
     /// Sends message `number`, as soon as there is room.
     fn send(&mut self, end: &mut Endpoint, number: u64, check: Check) -> Result<()>;
-    /// Waits for message `number` and checks it.
+    /// Waits for a message and checks it; `number` messages have come before.
     fn receive(&mut self, end: &mut Endpoint, number: u64, check: Check) -> Result<()>;
     /// Waits until everything sent has left, and takes back what was posted.
     fn finish(self, end: &mut Endpoint) -> Result<()>;

@@ -1,5 +1,6 @@
 //! `bcl recv`: buffers are posted ahead, so that the sender never waits for the disk if memory allows.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -34,8 +35,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         options = options.number(number);
     }
     let mut port = options.open()?;
-    for _ in 0..IN_FLIGHT {
-        port.post(DATA, vec![0; CHUNK], 0)?;
+    for number in 0..IN_FLIGHT as u64 {
+        port.post(DATA, vec![0; CHUNK], number)?;
     }
     port.post(TRAILER, vec![0; Trailer::LEN], 0)?;
     sink.announce(port.address())?;
@@ -43,6 +44,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         port,
         sink,
         from: None,
+        early: BTreeMap::new(),
+        written: 0,
         got_bytes: 0,
         checksum: Checksum::new(),
         progress: Progress::new(None),
@@ -99,6 +102,10 @@ struct Receiver {
     sink: Sink,
     /// Who has sent the first byte; nobody else is listened to.
     from: Option<Address>,
+    /// Parts that were complete before their predecessors, by the number of their post.
+    early: BTreeMap<u64, Part>,
+    /// Parts written.
+    written: u64,
     got_bytes: u64,
     checksum: Checksum,
     progress: Progress,
@@ -106,30 +113,46 @@ struct Receiver {
 
 /// A message of the stream.
 struct Part {
+    number: u64,
     channel: u16,
     len_bytes: usize,
     buffer: Buffer,
 }
 
+impl Part {
+    fn bytes(&self) -> &[u8] {
+        &self.buffer.as_slice()[..self.len_bytes]
+    }
+}
+
 impl Receiver {
     fn run(mut self) -> Result<()> {
         let mut trailer = None;
-        // Channels are in order each for itself: the trailer can overtake bytes.
+        // A message meets its post in order, but a short one can be complete first; and the trailer, on a channel
+        // of its own, can overtake everything.
         while trailer.is_none_or(|trailer: Trailer| self.got_bytes < trailer.len_bytes) {
             let part = self.next()?;
-            let bytes = &part.buffer.as_slice()[..part.len_bytes];
             if part.channel == TRAILER {
-                let told = Trailer::from_bytes(bytes);
+                let told = Trailer::from_bytes(part.bytes());
                 trailer = Some(told.ok_or_else(|| self.nonsense())?);
                 continue;
             }
-            self.checksum.add(bytes);
-            self.sink.write(bytes)?;
-            self.got_bytes += bytes.len() as u64;
-            self.progress.at(self.got_bytes);
-            self.port.post(DATA, part.buffer, 0)?;
+            self.early.insert(part.number, part);
+            while let Some(part) = self.early.remove(&self.written) {
+                self.write(part)?;
+            }
         }
         self.conclude(trailer)
+    }
+
+    fn write(&mut self, part: Part) -> Result<()> {
+        self.checksum.add(part.bytes());
+        self.sink.write(part.bytes())?;
+        self.got_bytes += part.len_bytes as u64;
+        self.progress.at(self.got_bytes);
+        let next = self.written + IN_FLIGHT as u64;
+        self.written += 1;
+        Ok(self.port.post(DATA, part.buffer, next)?)
     }
 
     fn conclude(mut self, trailer: Option<Trailer>) -> Result<()> {
@@ -157,6 +180,7 @@ impl Receiver {
         loop {
             match self.port.wait(Which::Recv, None)? {
                 Some(Event::Received {
+                    cookie: number,
                     result: Ok(()),
                     from,
                     channel,
@@ -171,6 +195,7 @@ impl Receiver {
                     }
                     let len_bytes = len_bytes as usize;
                     return Ok(Part {
+                        number,
                         channel,
                         len_bytes,
                         buffer,
