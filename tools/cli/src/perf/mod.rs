@@ -31,7 +31,10 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let bench = arguments.bench;
     bench.check()?;
     match bench.options().partner {
-        Some(initiator) => assist(&bench, &mut meet::as_partner(bench.options(), initiator)?),
+        Some(initiator) => {
+            let mut end = meet::as_partner(bench.options(), initiator)?;
+            assist(&bench, &mut end).map_err(complain)
+        }
         None => measure(&bench),
     }
 }
@@ -57,6 +60,15 @@ fn assist(bench: &Bench, end: &mut Endpoint) -> Result<()> {
         Bench::Rma(rma) => rma_owner::assist(rma, end),
     }?;
     end.wait_until_alone()
+}
+
+/// Says what is wrong while the port is still open: once it closes, the measuring process ends this one.
+fn complain(failure: Failure) -> Failure {
+    eprintln!("bcl: {} (in the partner process)", failure.text);
+    Failure {
+        text: String::new(),
+        ..failure
+    }
 }
 
 /// The sizes asked for, or those that show the most of a benchmark.
