@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 10, STREAM_DEPTH = 2, RATE_DEPTH = 64, TAG = 1, END_TAG = 2 };
+enum { BATCH = 10, STREAM_DEPTH = 1, RATE_DEPTH = 64, TAG = 1, END_TAG = 2 };
 
 static int rank, ranks;
 

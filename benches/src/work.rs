@@ -26,7 +26,7 @@ pub struct Work {
 pub enum Kind {
     /// Ping-pong of messages, both ends spinning; one way in us.
     Latency { size_bytes: usize },
-    /// Messages one way, two in flight; MB/s.
+    /// Messages one way, one after the other from one buffer; MB/s.
     Stream { size_bytes: usize },
     /// 8-byte messages one way as fast as they go; million messages a second.
     Rate,

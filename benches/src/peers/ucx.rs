@@ -18,7 +18,7 @@ use crate::work::{Kind, Operation};
 const PROGRAM: &str = "ucx_perftest";
 const PACKAGE: &str = "ucx-utils";
 /// As many as BCL and MPI have in flight in the same stream.
-const STREAM_DEPTH: &str = "2";
+const STREAM_DEPTH: &str = "1";
 /// The server takes a moment to listen; it prints nothing when it does.
 const CONNECT_ATTEMPTS: u32 = 40;
 const CONNECT_PAUSE: Duration = Duration::from_millis(50);
