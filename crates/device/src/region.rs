@@ -171,11 +171,11 @@ impl Region {
     /// A descriptor through which peers can write, unless the buffer was sealed for readers before.
     pub(crate) fn expose_to_writers(&self) -> Option<BorrowedFd<'_>> {
         let mut exposure = self.exposure.lock().unwrap_or_else(PoisonError::into_inner);
-        if *exposure == Exposure::ReadOnly {
-            return None;
+        if *exposure == Exposure::None {
+            memfd::seal_as_it_is(self.fd.as_fd()).ok()?;
+            *exposure = Exposure::Writable;
         }
-        *exposure = Exposure::Writable;
-        Some(self.fd.as_fd())
+        (*exposure == Exposure::Writable).then(|| self.fd.as_fd())
     }
 }
 

@@ -152,7 +152,12 @@ fn available_bytes(meminfo: &str) -> Option<usize> {
 
 /// From now on nobody can map the segment writable; mappings that exist stay as they are.
 pub fn seal_read_only(fd: BorrowedFd<'_>) -> Result<(), Error> {
-    seal(fd, SealFlags::FUTURE_WRITE)
+    seal(fd, SealFlags::FUTURE_WRITE | SealFlags::SEAL)
+}
+
+/// From now on the seals are final: nobody who is given the descriptor can take the right to write from others.
+pub fn seal_as_it_is(fd: BorrowedFd<'_>) -> Result<(), Error> {
+    seal(fd, SealFlags::SEAL)
 }
 
 fn seal(fd: BorrowedFd<'_>, seals: SealFlags) -> Result<(), Error> {
@@ -211,6 +216,14 @@ mod tests {
         let (fd, _mapping) = create("bcl-test", 4096, Writers::OnlyMe).unwrap();
         assert!(adopt(fd.as_fd(), 4096, true).is_err());
         assert!(adopt(fd.as_fd(), 4096, false).is_ok());
+    }
+
+    #[test]
+    fn final_seals_cannot_be_added_to() {
+        let (fd, _mapping) = create("bcl-test", 4096, Writers::Anybody).unwrap();
+        seal_as_it_is(fd.as_fd()).unwrap();
+        assert!(seal_read_only(fd.as_fd()).is_err());
+        assert!(adopt(fd.as_fd(), 4096, true).is_ok());
     }
 
     #[test]
