@@ -293,8 +293,23 @@ fn refused(state: &State, token: Token, sock: &OwnedFd, failure: &Failure) -> Op
                 theirs: u32::from(refusal.version),
             })
         }
-        Reason::Limit => Some(op_error_of(Errno::from_raw_os_error(refusal.detail as i32))),
+        Reason::Limit => Some(limit_of(refusal.detail)),
         Reason::NoPort | Reason::Closing => Some(OpError::NoPort),
         _ => Some(OpError::Protocol),
     }
+}
+
+/// Which limit the peer has met. The number is whatever the peer wrote, so that it is only compared.
+fn limit_of(detail: u32) -> OpError {
+    let known = [
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::NOSPC,
+        Errno::NOBUFS,
+    ];
+    let named = known
+        .into_iter()
+        .find(|errno| errno.raw_os_error().unsigned_abs() == detail);
+    op_error_of(named.unwrap_or(Errno::MFILE))
 }
