@@ -198,10 +198,10 @@ fn an_owner_whose_thread_acts_for_us() {
     let (us, to) = (&scene.us, scene.peer.address);
     us.port().put(to, 0, 0, vec![1; 8], 0).unwrap();
     assert_eq!(us.rma(0).0, Ok(0));
+    scene.peer.stop();
     us.port().put(to, 0, 0, vec![1; LONG], 1).unwrap();
     us.port().get(to, 0, 0, vec![1; LONG], 2).unwrap();
     us.port().fetch_add(to, 0, 0, 1, 3).unwrap();
-    scene.peer.stop();
     scene.us.serve_for(Duration::from_millis(10));
     scene.kill();
     for cookie in 1..=3 {
