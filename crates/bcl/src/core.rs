@@ -11,13 +11,13 @@ use bcl_device::{
 use bcl_node::Address;
 use bcl_shm::bell;
 use bcl_shm::page::Counter;
-use bcl_shm::sync::Ordering;
+use bcl_shm::sync::{AtomicU64, Ordering};
 use bcl_shm::wait::{Advice, Waiter};
 
 use crate::buffer::Buffer;
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::event::{Event, Which};
+use crate::event::{Event, SystemMessage, Which};
 use crate::ops::Op;
 use crate::state::State;
 
@@ -51,7 +51,10 @@ impl Core {
     pub(crate) fn new(device: ShmPort) -> Self {
         Self {
             device,
-            state: State::default(),
+            state: State {
+                port: next_number(),
+                ..State::default()
+            },
             waiter: Waiter::new(),
             generation: bcl_device::fork::generation(),
             closed: false,
@@ -60,6 +63,11 @@ impl Core {
             descriptor_taken: false,
             rang_myself: false,
         }
+    }
+
+    /// Whether this port holds the message.
+    pub(crate) fn holds(&self, message: &SystemMessage) -> bool {
+        message.port == self.state.port
     }
 
     /// Where others reach the port.
@@ -495,6 +503,11 @@ pub(crate) fn sleep(shared: &Shared, deadline: Option<Instant>) -> Result<(), Er
             what: "waiting for the bell",
             errno,
         })
+}
+
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 fn check_channel(channel: u16) -> Result<(), Error> {

@@ -105,6 +105,8 @@ pub enum Which {
 pub struct SystemMessage {
     pub(crate) from: Address,
     pub(crate) handle: SystemHandle,
+    /// The port that holds it, by its number in this process.
+    pub(crate) port: u64,
 }
 
 impl SystemMessage {

@@ -248,9 +248,14 @@ impl Port {
     }
 
     /// A system message, where it lies. Its sender could still change it: copy before checking what must
-    /// not change ([SEM-4.1]).
+    /// not change ([SEM-4.1]). Empty for a message of another port, which may lie nowhere any more.
     pub fn data<'a>(&'a self, message: &'a SystemMessage) -> &'a [u8] {
-        message_bytes(message)
+        if message.is_empty() || !self.core.holds(message) {
+            return &[];
+        }
+        // SAFETY: this port holds the message, and keeps it where it lies until it is released, which takes it
+        // by value, or the port is closed, which is borrowed.
+        unsafe { std::slice::from_raw_parts(message.handle.start, message.len()) }
     }
 
     /// Gives a system message back.
@@ -283,11 +288,3 @@ const _: fn() = || {
     sent_to_threads::<Port>();
     shared_by_threads::<crate::SharedPort>();
 };
-
-pub(crate) fn message_bytes(message: &SystemMessage) -> &[u8] {
-    if message.is_empty() {
-        return &[];
-    }
-    // SAFETY: the message lies there until it is released, which takes it by value.
-    unsafe { std::slice::from_raw_parts(message.handle.start, message.len()) }
-}

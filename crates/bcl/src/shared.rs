@@ -13,7 +13,7 @@ use crate::core::{Core, sleep};
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::event::{Event, SystemMessage, Which};
-use crate::port::{PeerInfo, Port, message_bytes};
+use crate::port::{PeerInfo, Port};
 
 /// A port that threads share; clones are the same port. It closes when the last clone is dropped.
 ///
@@ -23,6 +23,7 @@ use crate::port::{PeerInfo, Port, message_bytes};
 pub struct SharedPort {
     port: Arc<Mutex<Port>>,
     shared: Arc<Shared>,
+    generation: u64,
 }
 
 impl SharedPort {
@@ -31,11 +32,16 @@ impl SharedPort {
         Self {
             port: Arc::new(Mutex::new(port)),
             shared,
+            generation: bcl_device::fork::generation(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Port> {
-        self.port.lock().unwrap_or_else(PoisonError::into_inner)
+    /// In a forked child another thread's lock would never be given back, so that it is not asked for ([SEM-8.2]).
+    fn lock(&self) -> Result<MutexGuard<'_, Port>, Error> {
+        if self.generation != bcl_device::fork::generation() {
+            return Err(Error::Forked);
+        }
+        Ok(self.port.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// As [`Port::address`].
@@ -45,7 +51,7 @@ impl SharedPort {
 
     /// As [`Port::send_system`].
     pub fn send_system(&self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error> {
-        self.lock().send_system(to, data, cookie)
+        self.lock()?.send_system(to, data, cookie)
     }
 
     /// As [`Port::send`].
@@ -56,17 +62,17 @@ impl SharedPort {
         data: impl Into<Buffer>,
         cookie: u64,
     ) -> Result<(), Error> {
-        self.lock().send(to, channel, data, cookie)
+        self.lock()?.send(to, channel, data, cookie)
     }
 
     /// As [`Port::post`].
     pub fn post(&self, channel: u16, into: impl Into<Buffer>, cookie: u64) -> Result<(), Error> {
-        self.lock().post(channel, into, cookie)
+        self.lock()?.post(channel, into, cookie)
     }
 
     /// As [`Port::cancel_post`].
     pub fn cancel_post(&self, channel: u16, cookie: u64) -> Result<(), Error> {
-        self.lock().cancel_post(channel, cookie)
+        self.lock()?.cancel_post(channel, cookie)
     }
 
     /// As [`Port::bind`].
@@ -76,12 +82,12 @@ impl SharedPort {
         memory: impl Into<Buffer>,
         access: Access,
     ) -> Result<(), Error> {
-        self.lock().bind(window, memory, access)
+        self.lock()?.bind(window, memory, access)
     }
 
     /// As [`Port::unbind`].
     pub fn unbind(&self, window: u16) -> Result<Buffer, Error> {
-        self.lock().unbind(window)
+        self.lock()?.unbind(window)
     }
 
     /// As [`Port::put`].
@@ -93,7 +99,7 @@ impl SharedPort {
         data: impl Into<Buffer>,
         cookie: u64,
     ) -> Result<(), Error> {
-        self.lock().put(to, window, offset, data, cookie)
+        self.lock()?.put(to, window, offset, data, cookie)
     }
 
     /// As [`Port::get`].
@@ -105,7 +111,7 @@ impl SharedPort {
         into: impl Into<Buffer>,
         cookie: u64,
     ) -> Result<(), Error> {
-        self.lock().get(from, window, offset, into, cookie)
+        self.lock()?.get(from, window, offset, into, cookie)
     }
 
     /// As [`Port::fetch_add`].
@@ -117,7 +123,7 @@ impl SharedPort {
         value: u64,
         cookie: u64,
     ) -> Result<(), Error> {
-        self.lock().fetch_add(peer, window, offset, value, cookie)
+        self.lock()?.fetch_add(peer, window, offset, value, cookie)
     }
 
     /// As [`Port::compare_swap`].
@@ -130,39 +136,49 @@ impl SharedPort {
         new: u64,
         cookie: u64,
     ) -> Result<(), Error> {
-        self.lock()
+        self.lock()?
             .compare_swap(peer, window, offset, expected, new, cookie)
     }
 
     /// As [`Port::poll`].
     pub fn poll(&self, which: Which) -> Result<Option<Event>, Error> {
-        self.lock().poll(which)
+        self.lock()?.poll(which)
     }
 
     /// As [`Port::wait`]; several threads may wait.
     pub fn wait(&self, which: Which, timeout: Option<Duration>) -> Result<Option<Event>, Error> {
-        wait_unlocked(&self.shared, which, timeout, |act| act(self.lock().core()))
+        drop(self.lock()?);
+        wait_unlocked(&self.shared, which, timeout, |act| {
+            if let Ok(mut port) = self.lock() {
+                act(port.core());
+            }
+        })
     }
 
     /// As [`Port::fd`].
     pub fn fd(&self) -> Result<BorrowedFd<'_>, Error> {
-        self.lock().fd()?;
+        self.lock()?.fd()?;
         Ok(self.shared.bell.as_fd())
     }
 
     /// As [`Port::data`].
     pub fn data<'a>(&'a self, message: &'a SystemMessage) -> &'a [u8] {
-        message_bytes(message)
+        let is_held = |mut port: MutexGuard<'_, Port>| port.core().holds(message);
+        if message.is_empty() || !self.lock().is_ok_and(is_held) {
+            return &[];
+        }
+        // SAFETY: as in `Port::data`; the port lives as long as its clones, one of which is borrowed.
+        unsafe { std::slice::from_raw_parts(message.handle.start, message.len()) }
     }
 
     /// As [`Port::release`].
     pub fn release(&self, message: SystemMessage) -> Result<(), Error> {
-        self.lock().release(message)
+        self.lock()?.release(message)
     }
 
     /// As [`Port::peers`].
     pub fn peers(&self) -> Vec<PeerInfo> {
-        self.lock().peers()
+        self.lock().map(|port| port.peers()).unwrap_or_default()
     }
 }
 

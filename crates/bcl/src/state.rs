@@ -19,6 +19,8 @@ const RECV_MAX: usize = 4096;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct State {
+    /// Number of the port in this process, never reused.
+    pub port: u64,
     pub matching: Matching,
     pub ops: Ops,
     pub sends: VecDeque<Event>,
@@ -83,8 +85,11 @@ impl Upcalls for State {
 
     #[inline]
     fn system(&mut self, from: Address, handle: SystemHandle) {
-        self.recvs
-            .push_back(Event::Message(SystemMessage { from, handle }));
+        self.recvs.push_back(Event::Message(SystemMessage {
+            from,
+            handle,
+            port: self.port,
+        }));
     }
 
     #[inline]

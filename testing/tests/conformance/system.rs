@@ -66,6 +66,17 @@ conformance! {
         }
     }
 
+    /// SEM-9.1: nor can it be read once its own port is closed.
+    fn a_message_of_another_port_is_not_read(world) {
+        let (a, b) = world.pair();
+        a.port().send_system(b.address, &[1; 3000], QUIET).unwrap();
+        let message = hold(&b);
+        assert_eq!(b.port().copy_of(&message), [1; 3000]);
+        drop(b);
+        assert!(a.port().copy_of(&message).is_empty());
+        a.port().release(message).unwrap();
+    }
+
     /// SEM-4.1
     fn data_may_be_changed_at_once(world) {
         let (a, b) = world.pair();

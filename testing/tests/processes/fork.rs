@@ -1,7 +1,11 @@
 //! Fork: the port stays the parent's.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use bcl::{Error, Port};
 use bcl_testing::World;
+use bcl_testing::fixture::{Fixture, Shared};
 use bcl_testing::peer::Peer;
 
 /// Runs in a forked child; its exit status says whether it was right.
@@ -22,6 +26,32 @@ fn in_child(act: impl FnOnce() -> bool) -> i32 {
             status
         }
     }
+}
+
+/// SEM-8.2: even if another thread holds the port at that moment.
+#[test]
+fn a_shared_port_is_refused_at_once() {
+    let world = World::<Shared>::new();
+    let port = Shared::open(world.options()).unwrap();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let _ = port.poll(bcl::Which::Any);
+            }
+        });
+        for _ in 0..50 {
+            let status = in_child(|| {
+                let refused = port.poll(bcl::Which::Any).map(drop);
+                let waited = port.wait(bcl::Which::Any, None).map(drop);
+                [refused, waited]
+                    .iter()
+                    .all(|result| matches!(result, Err(Error::Forked)))
+            });
+            assert_eq!(status, 0);
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
 
 /// SEM-8.2
