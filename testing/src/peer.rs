@@ -22,15 +22,20 @@ pub fn program() -> PathBuf {
 /// The command that starts `bcl-peer` in the role, with the environment of a world's ports.
 pub fn command(folder: &Path, role: &[&str]) -> Command {
     let mut command = Command::new(program());
+    command.args(role);
+    prepare(&mut command, folder);
     command
-        .args(role)
+}
+
+/// Gives any command the environment of a world's ports.
+pub fn prepare(command: &mut Command, folder: &Path) {
+    command
         .env("BCL_DIR", folder)
         .env("BCL_NODE", "127.0.0.1")
         .env("BCL_JOB_KEY", KEY)
         .env_remove("BCL_COPY")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    command
 }
 
 /// A running `bcl-peer`. Dropping it kills it.

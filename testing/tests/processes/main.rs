@@ -7,5 +7,6 @@ mod hostile;
 mod leftovers;
 mod limits;
 mod stopped;
+mod syscalls;
 mod threads;
 mod traffic;

@@ -3,6 +3,7 @@
 mod crowd;
 mod hostile;
 mod obey;
+mod pingpong;
 mod traffic;
 
 use std::env;
@@ -17,6 +18,8 @@ fn main() {
     };
     match arguments.first().map(String::as_str) {
         Some("obey") => obey::run(),
+        Some("pong") => pingpong::pong(),
+        Some("ping") => pingpong::ping(&arguments[1], number(2)),
         Some("crowd") => crowd::run(number(1) as u16, number(2) as u16, number(3)),
         Some("hostile") => hostile::run(&arguments[1], number(2)),
         Some("traffic") => traffic::run(number(1) as u16, number(2) as u16, number(3)),
