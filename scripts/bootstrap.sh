@@ -2,7 +2,7 @@
 # Installs what a step needs and is not there yet; says nothing and takes no time when all is there.
 #
 #   scripts/bootstrap.sh build   C compiler, pkg-config, Rust
-#   scripts/bootstrap.sh test    and a C++ compiler, cargo-nextest
+#   scripts/bootstrap.sh test    and a C++ compiler, strace, cargo-nextest
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
 #   scripts/bootstrap.sh bench   and the peers that `make bench` measures beside BCL
 #
@@ -45,6 +45,7 @@ need_build() {
 
 need_test() {
     has g++ || install_packages g++
+    has strace || install_packages strace
     cargo nextest --version >/dev/null 2>&1 ||
         install_tool cargo-nextest@$NEXTEST --no-default-features --features default-no-update
 }
