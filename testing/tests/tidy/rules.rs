@@ -99,8 +99,7 @@ fn cited_rules_exist() {
     let mut findings = Vec::new();
     for source in all.iter().filter(|source| !is_tidy(source)) {
         for (line, id) in ids(&source.text) {
-            let family_is_written = known.iter().any(|rule| rule[..4] == id[..4]);
-            if family_is_written && !known.contains(id) {
+            if !known.contains(id) {
                 findings.push(format!("{}:{line}: {id}", source.path));
             }
         }
@@ -112,17 +111,19 @@ fn cited_rules_exist() {
 #[test]
 fn each_rule_of_the_semantics_has_a_test() {
     let all = all_sources();
-    let mut findings = Vec::new();
-    for source in all
+    let semantics = all
         .iter()
-        .filter(|source| source.path == "spec/semantics.md")
-    {
-        for (line, id) in stated(&source.text) {
-            let tests = naming(id, &all);
-            println!("{id:<10} {}", tests.join(", "));
-            if tests.is_empty() {
-                findings.push(format!("{id} (spec/semantics.md:{line})"));
-            }
+        .find(|source| source.path == "spec/semantics.md")
+        .expect("spec/semantics.md states the rules");
+    let mut findings = Vec::new();
+    for (line, id) in stated(&semantics.text) {
+        if is_section(id) {
+            continue;
+        }
+        let tests = naming(id, &all);
+        println!("{id:<10} {}", tests.join(", "));
+        if tests.is_empty() {
+            findings.push(format!("{id} (spec/semantics.md:{line})"));
         }
     }
     assert_clean(
