@@ -1,15 +1,16 @@
 //! The numbered rules of `spec/`: each is stated once, code cites only rules that exist, and each
 //! rule of `spec/semantics.md` has a test under `testing/` that names it.
 //!
-//! A rule is stated where its id stands in brackets at the start of a heading, a list item or a
-//! paragraph (`- [SEM-3.1] ...`), and cited by its bare id.
+//! A rule is stated where its id stands in brackets at the start of a list item or a paragraph
+//! (`- [SEM-3.1] ...`), and cited by its bare id. A heading (`## [SEM-3]`) gathers rules: it may be
+//! cited, but has no test of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::assert_clean;
 use crate::repository::{Source, sources};
 
-/// The documents that state rules.
+/// How rule ids begin: semantics, shared memory, handshake.
 const FAMILIES: &[&str] = &["SEM-", "SHM-", "HSK-"];
 
 /// Every rule id in `text`, stated or cited, with its line counted from 1.
@@ -52,6 +53,11 @@ fn stated(text: &str) -> Vec<(usize, &str)> {
             (ids_in_line(inside) == [inside]).then_some((index + 1, inside))
         })
         .collect()
+}
+
+/// `SEM-3` names a section, `SEM-3.1` a rule.
+fn is_section(id: &str) -> bool {
+    !id.contains('.')
 }
 
 fn is_spec(source: &Source) -> bool {
@@ -163,6 +169,7 @@ fn only_an_id_that_opens_a_line_states_a_rule() {
         found("- [SEM-1.1] A port\n### [SEM-2]\n**[SHM-3.1]** x"),
         ["SEM-1.1", "SEM-2", "SHM-3.1"]
     );
+    assert!(is_section("SEM-2") && !is_section("SEM-2.1"));
     assert!(found("as in [SEM-1.1]\n- SEM-1.1 again\n[see SEM-1.1] x").is_empty());
 }
 
