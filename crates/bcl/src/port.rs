@@ -27,6 +27,10 @@ pub struct PeerInfo {
 
 /// A port: an address, channels, and event queues ([SEM-1]).
 ///
+/// A port makes progress inside calls on it, whichever they are. A send to a peer it has not met yet leaves when the
+/// connection is there, which is a moment later: wait for its completion, or go on polling, before doing something
+/// else for long.
+///
 /// No call blocks but [`wait`](Self::wait) and [`close`](Self::close) (which waits for the background thread, not
 /// for peers). Operations carry a cookie and complete with an event.
 #[derive(Debug)]

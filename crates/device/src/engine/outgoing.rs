@@ -16,6 +16,9 @@ use crate::status::OpError;
 
 /// Longest message sent along with its cell; longer ones wait at the sender for a buffer.
 pub const EAGER_MAX: usize = 8192;
+/// The same for a message in a DMA buffer, which the receiver could read where it lies: for a short one the
+/// announcement and its answer cost more than the copy.
+pub const EAGER_DMA_MAX: usize = 1024;
 /// Messages put off by the receiver that one sender may have; more wait at the sender ([SHM-4.5]).
 ///
 /// Not less than the operations that a port may have under way: messages that wait on one channel never hold up
@@ -217,8 +220,12 @@ impl Outgoing {
             return Ok(false);
         }
         let source = send.source;
-        let eager = source.len_bytes <= EAGER_MAX
-            && source.region.is_none()
+        let longest = if source.region.is_some() {
+            EAGER_DMA_MAX
+        } else {
+            EAGER_MAX
+        };
+        let eager = source.len_bytes <= longest
             && self.deferred_eager_bytes + source.len_bytes <= DEFERRED_EAGER_BYTES;
         let Some(mut message) = (if eager {
             eager_message(link, send)?
