@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 
-use bcl::{Address, Buffer, Event, Port, QUIET, Which};
+use bcl::{Address, Buffer, Cause, Event, OpError, Port, QUIET, Which};
 use clap::Args;
 
 use super::checksum::Checksum;
@@ -201,6 +201,15 @@ impl Receiver {
                         buffer,
                     });
                 }
+                // A post can meet a message whose sender ends before it is copied.
+                Some(Event::Received {
+                    result: Err(OpError::PeerGone(cause)),
+                    from: peer,
+                    ..
+                }) => return Err(self.ended_early(peer, cause)),
+                Some(Event::PeerGone { peer, cause }) if self.from == Some(peer) => {
+                    return Err(self.ended_early(peer, cause));
+                }
                 Some(Event::Received {
                     result: Err(error),
                     from,
@@ -208,16 +217,17 @@ impl Receiver {
                 }) => {
                     return Err(Failure::new(format!("cannot receive from {from}: {error}")));
                 }
-                Some(Event::PeerGone { peer, cause }) if self.from == Some(peer) => {
-                    return Err(Failure::new(format!(
-                        "the sender {peer} ended after {} bytes, before the end: {cause}",
-                        self.got_bytes
-                    )));
-                }
                 Some(Event::Message(message)) => self.port.release(message)?,
                 _ => {}
             }
         }
+    }
+
+    fn ended_early(&self, peer: Address, cause: Cause) -> Failure {
+        Failure::new(format!(
+            "the sender {peer} ended after {} bytes, before the end: {cause}",
+            self.got_bytes
+        ))
     }
 
     fn nonsense(&self) -> Failure {
