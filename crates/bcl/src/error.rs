@@ -82,7 +82,9 @@ impl From<bcl_shm::memfd::Error> for Error {
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Folder(FolderError::PortInUse { .. }) => Self::PortInUse(error.to_string()),
+            OpenError::Folder(FolderError::PortInUse { .. }) | OpenError::Twice(_) => {
+                Self::PortInUse(error.to_string())
+            }
             OpenError::Folder(FolderError::InvalidNumber) => {
                 Self::InvalidArgument(error.to_string())
             }

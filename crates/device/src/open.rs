@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bcl_node::{Folder, FolderError, JobKey, NodeId};
+use bcl_node::{Address, Bound, Folder, FolderError, JobKey, NodeId};
 use bcl_shm::bell::Bell;
 use bcl_shm::fence;
 use bcl_shm::memfd::{self, Writers};
@@ -43,6 +43,9 @@ pub enum OpenError {
     /// The bell.
     #[error("cannot make a pipe for wake-ups: {0}")]
     Bell(Errno),
+    /// This process has such a port, in another folder.
+    #[error("this process has a port {0} already, in another socket folder: choose another number")]
+    Twice(Address),
     /// The background thread.
     #[error("cannot start the background thread: {0}")]
     Thread(std::io::Error),
@@ -57,7 +60,7 @@ impl ShmPort {
         let (page_fd, mapping) = memfd::create("bcl-port", PAGE_LEN, Writers::OnlyMe)?;
         let page = Page::new(mapping);
         let bell = Bell::new().map_err(OpenError::Bell)?;
-        let bound = folder.bind(config.node, config.number, !config.allow_uids.is_empty())?;
+        let (bound, service) = find_number(&folder, config)?;
         let address = bound.address();
         page.label(Identity {
             node: u32::from(address.node.0),
@@ -68,7 +71,6 @@ impl ShmPort {
         fence::register();
         page.senders_fence()
             .store(u32::from(!fence::heavy()), Ordering::Relaxed);
-        let service = Service::join().map_err(OpenError::Thread)?;
         let shared = Arc::new(Shared::new(
             address,
             page,
@@ -80,5 +82,19 @@ impl ShmPort {
         ));
         service.open_port(Arc::clone(&shared), bound, Arc::new(folder));
         Ok(Self::new(shared, service))
+    }
+}
+
+/// Binds a number that no other port of this process has. An assigned one that a port in another folder has is
+/// held until the next has been found.
+fn find_number(folder: &Folder, config: &Config) -> Result<(Bound, Service), OpenError> {
+    let mut passed_over = Vec::new();
+    loop {
+        let bound = folder.bind(config.node, config.number, !config.allow_uids.is_empty())?;
+        match Service::join(bound.address()) {
+            Ok(service) => return Ok((bound, service)),
+            Err(OpenError::Twice(_)) if config.number.is_none() => passed_over.push(bound),
+            Err(error) => return Err(error),
+        }
     }
 }

@@ -38,6 +38,15 @@ conformance! {
         assert!(matches!(none, Error::InvalidArgument(_)), "{none}");
     }
 
+    /// SEM-1.2: ports of one process are told apart by their address, in whatever folder they are.
+    fn one_address_in_two_folders_is_refused_in_one_process(world) {
+        let here = world.open_with(world.options().number(7));
+        let elsewhere = bcl_testing::World::<F>::new();
+        let again = F::open(elsewhere.options().number(7)).unwrap_err();
+        assert!(matches!(again, Error::PortInUse(_)), "{again}");
+        assert_ne!(elsewhere.open().address, here.address);
+    }
+
     /// SEM-1.3
     fn a_closed_port_leaves_its_number(world) {
         for _ in 0..3 {

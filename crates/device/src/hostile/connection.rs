@@ -236,7 +236,7 @@ fn context(from: Address, counters: &Page) -> Context<'_> {
         slot: 0,
         from,
         counters,
-        service: SERVICE.get_or_init(|| Service::join().expect("the service thread starts")),
+        service: SERVICE.get_or_init(|| Service::join(from).expect("the service thread starts")),
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) mod offer;
 mod run;
 mod state;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +32,7 @@ use crate::engine::link::Link;
 use crate::engine::rma::{RmaOp, WindowInfo};
 use crate::engine::upcalls::{LinkId, OpId};
 use crate::fork;
+use crate::open::OpenError;
 use crate::status::{Cause, OpError};
 use crate::window::WindowTable;
 
@@ -197,26 +198,39 @@ enum Command {
 
 #[derive(Debug)]
 struct Mailbox {
-    commands: Mutex<VecDeque<Command>>,
+    /// `None` once the thread has ended: who waits for an answer then learns that none will come.
+    commands: Mutex<Option<VecDeque<Command>>>,
     wake: OwnedFd,
 }
 
 impl Mailbox {
     fn send(&self, command: Command) {
-        self.commands
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push_back(command);
+        if let Some(commands) = &mut *self.lock() {
+            commands.push_back(command);
+        }
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
     fn take(&self) -> VecDeque<Command> {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
-        std::mem::take(&mut self.commands.lock().unwrap_or_else(PoisonError::into_inner))
+        self.lock().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<VecDeque<Command>>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
+    }
+}
+
+/// Dropped when the thread ends, even by a panic.
+struct Ending(Arc<Mailbox>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
     }
 }
 
@@ -231,7 +245,7 @@ pub struct Service {
 struct Running {
     service: Service,
     thread: Option<JoinHandle<()>>,
-    ports: usize,
+    ports: BTreeSet<Address>,
 }
 
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
@@ -241,8 +255,9 @@ fn running() -> MutexGuard<'static, Option<Running>> {
 }
 
 impl Service {
-    /// The running thread, or a new one; counts one more port.
-    pub(crate) fn join() -> Result<Self, std::io::Error> {
+    /// The running thread, or a new one, for one more port. The thread tells ports apart by their address, so
+    /// that two with the same, in different folders, are refused.
+    pub(crate) fn join(address: Address) -> Result<Self, OpenError> {
         crate::exit::install();
         let generation = fork::generation();
         let mut current = running();
@@ -251,14 +266,19 @@ impl Service {
             std::mem::forget(stale);
         }
         if current.is_none() {
-            *current = Some(Running::start(generation)?);
+            *current = Some(Running::start(generation).map_err(OpenError::Thread)?);
         }
         match current.as_mut() {
             Some(running) => {
-                running.ports += 1;
+                if !running.ports.insert(address) {
+                    return Err(OpenError::Twice(address));
+                }
                 Ok(running.service.clone())
             }
-            None => Err(std::io::Error::other("the service thread did not start")),
+            None => {
+                let error = std::io::Error::other("the service thread did not start");
+                Err(OpenError::Thread(error))
+            }
         }
     }
 
@@ -279,11 +299,11 @@ impl Service {
             done,
         });
         let _ = wait.recv();
-        self.leave();
+        self.leave(shared.address);
     }
 
     /// One port fewer.
-    pub(crate) fn leave(&self) {
+    fn leave(&self, port: Address) {
         let mut current = running();
         let Some(running) = current
             .as_mut()
@@ -291,8 +311,8 @@ impl Service {
         else {
             return;
         };
-        running.ports -= 1;
-        if running.ports == 0 {
+        running.ports.remove(&port);
+        if running.ports.is_empty() {
             let mut last = current.take();
             drop(current);
             self.mailbox.send(Command::Stop);
@@ -333,14 +353,18 @@ impl Running {
     fn start(generation: u64) -> Result<Self, std::io::Error> {
         let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let mailbox = Arc::new(Mailbox {
-            commands: Mutex::default(),
+            commands: Mutex::new(Some(VecDeque::new())),
             wake,
         });
         let state = state::State::new(Arc::clone(&mailbox))?;
+        let ending = Ending(Arc::clone(&mailbox));
         let thread = without_signals(|| {
             std::thread::Builder::new()
                 .name("bcl-service".into())
-                .spawn(move || run::run(state))
+                .spawn(move || {
+                    let _ending = ending;
+                    run::run(state);
+                })
         })?;
         Ok(Self {
             service: Service {
@@ -348,7 +372,7 @@ impl Running {
                 generation,
             },
             thread: Some(thread),
-            ports: 0,
+            ports: BTreeSet::new(),
         })
     }
 }
