@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 /// Polls before the first yield, and between two, while the core seems to be ours alone.
 const POLLS_PER_PROBE: u32 = 256;
+/// The same on a shared core: a partner that runs on the other core answers within that, and two that have met
+/// should go on together; one that does not run costs others no more than this.
+const POLLS_PER_YIELD: u32 = 48;
 /// A yield that takes longer let somebody else run: an empty one is a bare system call of 0.1-0.4 us.
 const SHARED_CORE_NS: u64 = 900;
 /// Sleep after this long on a core of our own. Waking up costs 26-77 us, so polling not much longer than
@@ -68,7 +71,12 @@ impl Waiter {
     #[inline]
     pub fn after_empty_poll(&mut self, expecting: impl FnOnce() -> bool) -> Advice {
         self.polls += 1;
-        if self.shared_core || self.polls % POLLS_PER_PROBE == 0 {
+        let patience = if self.shared_core {
+            POLLS_PER_YIELD
+        } else {
+            POLLS_PER_PROBE
+        };
+        if self.polls % patience == 0 {
             return self.give_way(expecting());
         }
         Advice::Again
