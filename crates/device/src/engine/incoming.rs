@@ -124,12 +124,8 @@ impl Incoming {
         };
         // SAFETY: the payload lies in the cell's copy or in the ring, `len` bytes long.
         let payload = unsafe { std::slice::from_raw_parts(start, len) };
-        let number = self.next_number();
-        let id = MessageId {
-            slot: ctx.slot,
-            link: link.id,
-            number,
-        };
+        let id = self.next_message(link, ctx);
+        let number = id.number;
         match up.arrived(ctx.from, id, message.channel, len as u64) {
             Some(target) => {
                 let result = deliver(payload, target);
@@ -161,12 +157,8 @@ impl Incoming {
             region,
             offset,
         };
-        let number = self.next_number();
-        let id = MessageId {
-            slot: ctx.slot,
-            link: link.id,
-            number,
-        };
+        let id = self.next_message(link, ctx);
+        let number = id.number;
         match up.arrived(ctx.from, id, message.channel, len_bytes) {
             Some(target) => self.begin(link, out, number, payload, target, ctx, up),
             None => {
@@ -235,12 +227,7 @@ impl Incoming {
         let Some(step) = self.transfers.copy_slice(link) else {
             return false;
         };
-        match step {
-            Begun::Copying => {}
-            Begun::NeedsStream(number) => out.control(cts(number)),
-            Begun::Finished(finished) => finish(out, finished, ctx, up),
-            Begun::NeedsRegion(_) => {}
-        }
+        act_on(step, link, out, ctx, up);
         true
     }
 
@@ -270,12 +257,8 @@ impl Incoming {
         ctx: &Context<'_>,
         up: &mut impl Upcalls,
     ) {
-        match self.transfers.begin(link, number, payload, target) {
-            Begun::Copying => {}
-            Begun::NeedsStream(number) => out.control(cts(number)),
-            Begun::NeedsRegion(region) => ctx.service.ask_region(link.id, region),
-            Begun::Finished(finished) => finish(out, finished, ctx, up),
-        }
+        let step = self.transfers.begin(link, number, payload, target);
+        act_on(step, link, out, ctx, up);
     }
 
     /// Keeps an eager message until a buffer is posted ([SHM-4.5]).
@@ -303,10 +286,15 @@ impl Incoming {
         Ok(())
     }
 
-    fn next_number(&mut self) -> u32 {
+    /// Both ends number normal messages alike, by counting them.
+    fn next_message(&mut self, link: &Link, ctx: &Context<'_>) -> MessageId {
         let number = self.arrived as u32;
         self.arrived += 1;
-        number
+        MessageId {
+            slot: ctx.slot,
+            link: link.id,
+            number,
+        }
     }
 
     /// Tells the sender what has been handled, after each batch of cells; false if it knows. A message put off
@@ -366,6 +354,16 @@ fn deliver(payload: &[u8], target: Target) -> Result<(), OpError> {
     // SAFETY: the poster vouches for its buffer until the post completes.
     unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), target.start, payload.len()) };
     Ok(())
+}
+
+/// Sees to what a transfer needs next.
+fn act_on(step: Begun, link: &Link, out: &mut Outgoing, ctx: &Context<'_>, up: &mut impl Upcalls) {
+    match step {
+        Begun::Copying => {}
+        Begun::NeedsStream(number) => out.control(cts(number)),
+        Begun::NeedsRegion(region) => ctx.service.ask_region(link.id, region),
+        Begun::Finished(finished) => finish(out, finished, ctx, up),
+    }
 }
 
 fn finish(out: &mut Outgoing, finished: Finished, ctx: &Context<'_>, up: &mut impl Upcalls) {
