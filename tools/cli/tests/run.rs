@@ -181,9 +181,8 @@ fn signals_are_passed_on_and_their_handling_decides() {
     }
 }
 
-#[test]
-fn a_ctrl_c_ends_a_job_that_does_not_handle_it() {
-    let node = Node::new();
+/// A job of two processes that do nothing, and the processes.
+fn sleeping_job(node: &Node) -> (std::process::Child, Vec<u32>) {
     let script = "echo ready; exec sleep 1000";
     let mut child = node
         .bcl(&["run", "-n", "2", "--", "sh", "-c", script])
@@ -192,6 +191,13 @@ fn a_ctrl_c_ends_a_job_that_does_not_handle_it() {
     await_line(&mut child);
     await_line(&mut child);
     let processes = children(child.id());
+    (child, processes)
+}
+
+#[test]
+fn a_ctrl_c_ends_a_job_that_does_not_handle_it() {
+    let node = Node::new();
+    let (child, processes) = sleeping_job(&node);
     assert_eq!(processes.len(), 2);
     signal(child.id(), libc::SIGINT);
     let output = finish(child);
@@ -207,14 +213,7 @@ fn a_ctrl_c_ends_a_job_that_does_not_handle_it() {
 #[test]
 fn the_job_dies_with_a_killed_launcher() {
     let node = Node::new();
-    let script = "echo ready; exec sleep 1000";
-    let mut child = node
-        .bcl(&["run", "-n", "2", "--", "sh", "-c", script])
-        .spawn()
-        .unwrap();
-    await_line(&mut child);
-    await_line(&mut child);
-    let processes = children(child.id());
+    let (mut child, processes) = sleeping_job(&node);
     signal(child.id(), libc::SIGKILL);
     child.wait().unwrap();
     eventually("the job ends", || {
