@@ -2,7 +2,7 @@
 # Installs what a step needs and is not there yet; says nothing and takes no time when all is there.
 #
 #   scripts/bootstrap.sh build   C compiler, pkg-config, Rust
-#   scripts/bootstrap.sh test    and a C++ compiler, strace, cargo-nextest
+#   scripts/bootstrap.sh test    and a C++ compiler, strace, cargo-nextest, what the fault injector needs
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
 #   scripts/bootstrap.sh bench   and the peers that `make bench` measures beside BCL
 #
@@ -44,10 +44,22 @@ need_build() {
 }
 
 need_test() {
-    has g++ || install_packages g++
-    has strace || install_packages strace
+    local missing=()
+    has g++ || missing+=(g++)
+    has strace || missing+=(strace)
+    install_packages "${missing[@]}"
+    need_injector
     cargo nextest --version >/dev/null 2>&1 ||
         install_tool cargo-nextest@$NEXTEST --no-default-features --features default-no-update
+}
+
+# Network namespaces, and a compiler for bpf/.
+need_injector() {
+    local missing=()
+    has ip || missing+=(iproute2)
+    has clang || missing+=(clang)
+    [ -e /usr/include/bpf/bpf_helpers.h ] || missing+=(libbpf-dev)
+    install_packages "${missing[@]}"
 }
 
 need_ci() {
@@ -62,7 +74,10 @@ need_bench() {
     has ucx_perftest || missing+=(ucx-utils)
     has mpicc.mpich || missing+=(mpich libmpich-dev)
     has mpicc.openmpi || missing+=(openmpi-bin libopenmpi-dev)
+    has iperf3 || missing+=(iperf3)
+    has fi_pingpong || missing+=(libfabric-bin)
     install_packages "${missing[@]}"
+    need_injector
 }
 
 has() {

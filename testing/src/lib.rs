@@ -1,10 +1,11 @@
 //! Tests that no single crate can hold: the conformance suite (`tests/conformance`), tests with real processes
-//! (`tests/processes`), and the house rules (`tests/tidy`). Nothing that ships depends on this crate.
+//! (`tests/processes`) and between hosts (`tests/network`), and the house rules (`tests/tidy`). Nothing that ships depends on this crate.
 //!
 //! A [`World`] is a socket folder of its own; a [`Seat`] is a port in it together with the events that a test has
 //! not asked for yet. Waiting on one seat serves all seats of the world, as their own threads would.
 
 pub mod fixture;
+pub mod netns;
 pub mod peer;
 pub mod random;
 mod seat;

@@ -1,0 +1,214 @@
+//! Hosts that reach each other: two by a cable, more by a switch.
+
+use std::io::Result;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+use super::faults::{Faults, Tally};
+use super::host::{Host, INTERFACE};
+use super::injector::Injector;
+use super::stale::{fresh_name, remove, sweep};
+use super::tool::run;
+
+/// What Ethernet carries.
+const MTU: u32 = 1500;
+
+/// See the module. Dropping it removes it, with all that runs in it.
+#[derive(Debug)]
+pub struct Cluster {
+    /// Behind the hosts: the switch, and where late packets wait.
+    backstage: String,
+    hosts: Vec<Host>,
+    /// The interface at the other end of each host's cable: namespace and name.
+    far_ends: Vec<(String, String)>,
+    /// Of each host, once it has been asked for.
+    injectors: Vec<Option<Injector>>,
+}
+
+impl Cluster {
+    /// So many hosts, at 10.77.0.1, 10.77.0.2 and so on, and at fd77::1, fd77::2.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn new(hosts: usize) -> Result<Self> {
+        sweep();
+        let name = fresh_name();
+        let mut cluster = Self {
+            backstage: format!("{name}-back"),
+            hosts: (0..hosts).map(|index| Host::new(&name, index)).collect(),
+            far_ends: Vec::new(),
+            injectors: (0..hosts).map(|_| None).collect(),
+        };
+        run(&format!("ip netns add {}", cluster.backstage))?;
+        for host in &cluster.hosts {
+            run(&format!("ip netns add {}", host.namespace))?;
+        }
+        cluster.far_ends = if hosts == 2 {
+            cluster.cable()?
+        } else {
+            cluster.switch()?
+        };
+        for host in &cluster.hosts {
+            host.set_up()?;
+        }
+        Ok(cluster)
+    }
+
+    /// The host of that number, from 0.
+    pub fn host(&self, index: usize) -> &Host {
+        &self.hosts[index]
+    }
+
+    /// Pulls the cable of a host.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn cut(&self, index: usize) -> Result<()> {
+        self.set_far_end(index, "down")
+    }
+
+    /// Plugs it in again.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn mend(&self, index: usize) -> Result<()> {
+        self.set_far_end(index, "up")
+    }
+
+    /// Sets the longest packet that a host sends, and lets in. The others are not told.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn set_mtu(&self, index: usize, mtu: u32) -> Result<()> {
+        self.hosts[index].set_link(&format!("mtu {mtu}"))
+    }
+
+    /// The same for all hosts, and what is between them.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn set_mtu_of_all(&self, mtu: u32) -> Result<()> {
+        for (index, (namespace, name)) in self.far_ends.iter().enumerate() {
+            self.set_mtu(index, mtu)?;
+            run(&format!("ip -n {namespace} link set dev {name} mtu {mtu}"))?;
+        }
+        Ok(())
+    }
+
+    /// Gives a host another address in place of its own.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn change_address(&mut self, index: usize, address: Ipv4Addr) -> Result<()> {
+        let host = &mut self.hosts[index];
+        let on = format!("ip -n {} addr", host.namespace);
+        // In this order: with the first address of a network its later ones go too.
+        run(&format!("{on} del {}/16 dev {INTERFACE}", host.address))?;
+        run(&format!("{on} add {address}/16 dev {INTERFACE}"))?;
+        host.address = address;
+        Ok(())
+    }
+
+    /// Makes a host vanish: all that runs on it is killed, and no packet comes from it any more.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn delete(&mut self, index: usize) -> Result<()> {
+        self.injectors[index] = None;
+        remove(&self.hosts[index].namespace)
+    }
+
+    /// Lets `faults` happen to all UDP and TCP packets that arrive at a host, in place of those before.
+    ///
+    /// # Errors
+    /// When the program cannot be compiled or attached.
+    pub fn inject(&mut self, index: usize, faults: &Faults) -> Result<()> {
+        let (host, backstage) = (&self.hosts[index], &self.backstage);
+        let injector = self.injectors[index].get_or_insert_with(|| Injector::new(host, backstage));
+        injector.set(faults)
+    }
+
+    /// What has happened to packets that arrived at a host since the first [`inject`](Self::inject).
+    ///
+    /// # Errors
+    /// When the program does not answer.
+    pub fn tally(&self, index: usize) -> Result<Tally> {
+        match &self.injectors[index] {
+            Some(injector) => injector.tally(),
+            None => Ok(Tally::default()),
+        }
+    }
+
+    /// Two hosts need nothing between them, and so are as fast as can be.
+    fn cable(&self) -> Result<Vec<(String, String)>> {
+        let [first, second] = [0, 1].map(|index| self.hosts[index].namespace.clone());
+        run(&format!(
+            "ip link add {INTERFACE} netns {first} type veth peer name {INTERFACE} netns {second}"
+        ))?;
+        Ok([second, first]
+            .map(|namespace| (namespace, INTERFACE.to_owned()))
+            .into())
+    }
+
+    fn switch(&self) -> Result<Vec<(String, String)>> {
+        let back = &self.backstage;
+        run(&format!("ip -n {back} link add switch type bridge"))?;
+        run(&format!("ip -n {back} link set dev switch up"))?;
+        let mut sockets = Vec::new();
+        for (index, host) in self.hosts.iter().enumerate() {
+            let socket = format!("socket{index}");
+            run(&format!(
+                "ip link add {INTERFACE} netns {} type veth peer name {socket} netns {back}",
+                host.namespace
+            ))?;
+            run(&format!(
+                "ip -n {back} link set dev {socket} master switch mtu {MTU} up"
+            ))?;
+            sockets.push((back.clone(), socket));
+        }
+        Ok(sockets)
+    }
+
+    fn set_far_end(&self, index: usize, state: &str) -> Result<()> {
+        let (namespace, name) = &self.far_ends[index];
+        run(&format!("ip -n {namespace} link set dev {name} {state}")).map(drop)
+    }
+}
+
+impl Host {
+    fn set_up(&self) -> Result<()> {
+        let namespace = &self.namespace;
+        run(&format!("ip -n {namespace} link set dev lo up"))?;
+        self.set_link(&format!("mtu {MTU} up"))?;
+        let add = format!("ip -n {namespace} addr add");
+        run(&format!("{add} {}/16 dev {INTERFACE}", self.address))?;
+        // Nobody else has it: no second of waiting for objections.
+        run(&format!(
+            "{add} {}/64 dev {INTERFACE} nodad",
+            self.address_v6
+        ))?;
+        Ok(())
+    }
+
+    fn set_link(&self, what: &str) -> Result<()> {
+        let namespace = &self.namespace;
+        run(&format!(
+            "ip -n {namespace} link set dev {INTERFACE} {what}"
+        ))
+        .map(drop)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // The relays first: they hold sockets backstage.
+        self.injectors.clear();
+        let namespaces = self.hosts.iter().map(|host| &host.namespace);
+        for namespace in namespaces.chain([&self.backstage]) {
+            // One that was deleted, or never made, is not there to be removed.
+            if Path::new("/run/netns").join(namespace).exists() {
+                let _ = remove(namespace);
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! One host: a namespace with one interface.
+
+use std::ffi::OsStr;
+use std::io::Result;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::process::Command;
+
+use super::enter::enter;
+
+/// The name of a host's interface.
+pub(super) const INTERFACE: &str = "eth0";
+
+/// See the module.
+#[derive(Debug)]
+pub struct Host {
+    /// The namespace, as `ip netns` names it.
+    pub namespace: String,
+    /// Its address, of which there is one at a time.
+    pub address: Ipv4Addr,
+    /// Its address in the other family.
+    pub address_v6: Ipv6Addr,
+}
+
+impl Host {
+    /// Host `index` of a cluster.
+    pub(super) fn new(cluster: &str, index: usize) -> Self {
+        let number = u16::try_from(index + 1).expect("a cluster has a few hosts");
+        let [high, low] = number.to_be_bytes();
+        Self {
+            namespace: format!("{cluster}-{number}"),
+            address: Ipv4Addr::new(10, 77, high, low),
+            address_v6: Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, number),
+        }
+    }
+
+    /// The words that run a program there, to stand before its own. It dies with the thread that starts it.
+    pub fn words(&self) -> [&str; 7] {
+        [
+            "ip",
+            "netns",
+            "exec",
+            &self.namespace,
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+        ]
+    }
+
+    /// `program` run there.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let words = self.words();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg(program);
+        command
+    }
+
+    /// Runs `inside` there, in a thread of its own. A socket opened so stays there.
+    ///
+    /// # Errors
+    /// When the namespace is gone.
+    pub fn enter<T: Send>(&self, inside: impl FnOnce() -> T + Send) -> Result<T> {
+        enter(&self.namespace, inside)
+    }
+}
+
+#[test]
+fn hosts_are_numbered_from_one() {
+    let host = Host::new("cluster", 299);
+    assert_eq!(host.address, Ipv4Addr::new(10, 77, 1, 44));
+    assert_eq!(host.address_v6.to_string(), "fd77::12c");
+    assert_eq!(host.namespace, "cluster-300");
+}

@@ -1,0 +1,37 @@
+//! Hosts on one machine: network namespaces joined by veth, and a bad network between them.
+//!
+//! A [`Cluster`] makes them and takes them away again, also those of a test that was killed earlier. [`Faults`] lose,
+//! corrupt, duplicate and delay what arrives at a host; the program in `bpf/faults.bpf.c` does it, and a relay in this
+//! process holds back what is to come late, because a kernel without netem has nothing else that could.
+//!
+//! All of it needs root, `ip` and `tc`; faults need clang and libbpf's headers too.
+
+mod bpf;
+mod cluster;
+mod enter;
+mod faults;
+mod host;
+mod injector;
+mod object;
+mod relay;
+mod stale;
+mod tool;
+
+pub use cluster::Cluster;
+pub use faults::{Faults, Tally};
+pub use host::Host;
+
+/// A cluster for a test, or `None` on a machine where none can be made; the test says then that it checked nothing.
+///
+/// # Panics
+/// When it fails for any other reason than missing rights or a missing program.
+pub fn cluster(hosts: usize) -> Option<Cluster> {
+    match Cluster::new(hosts) {
+        Ok(cluster) => Some(cluster),
+        Err(error) if tool::is_refusal(&error) => {
+            println!("no network namespaces here, nothing was checked: {error}");
+            None
+        }
+        Err(error) => panic!("a cluster of {hosts} hosts: {error}"),
+    }
+}

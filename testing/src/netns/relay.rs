@@ -1,0 +1,211 @@
+//! Holds packets back and lets them go when their time has come: a thread with a packet socket backstage.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{Error, Result};
+use std::ops::RangeInclusive;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::enter::enter;
+use super::faults::Faults;
+use crate::random::Random;
+
+/// More than that are not held: what comes then is lost, as in a full queue.
+const HELD_MAX: usize = 16_384;
+/// The longest packet with what the kernel says about its checksum before it.
+const FRAME_MAX: usize = 65_536 + 128;
+
+/// See the module. Dropping it ends the thread.
+#[derive(Debug)]
+pub(super) struct Relay {
+    policy: Arc<Mutex<Policy>>,
+    end: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Policy {
+    random: Random,
+    late_by: RangeInclusive<Duration>,
+}
+
+/// A packet, ordered by when it is due; those due at the same time stay in order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Held {
+    due: Instant,
+    number: u64,
+    frame: Vec<u8>,
+}
+
+impl Relay {
+    /// Takes what arrives at an interface and sends it back there, late.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub(super) fn start(namespace: &str, interface: u32) -> Result<Self> {
+        let socket = enter(namespace, || packet_socket(interface))??;
+        let (until, end) = UnixStream::pair()?;
+        let policy = Arc::new(Mutex::new(Policy {
+            random: Random(0),
+            late_by: Faults::NONE.late_by,
+        }));
+        let seen_by_thread = Arc::clone(&policy);
+        let thread = thread::Builder::new()
+            .name("relay".into())
+            .spawn(move || hold(&socket, &until, &seen_by_thread))?;
+        Ok(Self {
+            policy,
+            end: Some(end),
+            thread: Some(thread),
+        })
+    }
+
+    /// From now on, as `faults` say.
+    pub(super) fn set(&self, faults: &Faults) {
+        let mut policy = self.policy.lock().expect("the thread does not panic");
+        policy.random = Random(faults.seed);
+        policy.late_by = faults.late_by.clone();
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // If it has panicked, its message has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Policy {
+    fn due(&mut self, now: Instant) -> Instant {
+        let (least, most) = (self.late_by.start(), self.late_by.end());
+        let span_ns = u64::try_from((*most - *least).as_nanos()).unwrap_or(u64::MAX - 1);
+        now + *least + Duration::from_nanos(self.random.below(span_ns + 1))
+    }
+}
+
+fn hold(socket: &OwnedFd, until: &UnixStream, policy: &Mutex<Policy>) {
+    let mut held: BinaryHeap<Reverse<Held>> = BinaryHeap::new();
+    let mut number = 0;
+    let mut buffer = vec![0; FRAME_MAX];
+    while sleep(socket, until, held.peek().map(|Reverse(next)| next.due)) {
+        while let Some(len) = receive(socket, &mut buffer) {
+            if held.len() < HELD_MAX {
+                let mut policy = policy.lock().expect("nobody panics with it");
+                number += 1;
+                held.push(Reverse(Held {
+                    due: policy.due(Instant::now()),
+                    number,
+                    frame: buffer[..len].to_vec(),
+                }));
+            }
+        }
+        while held
+            .peek()
+            .is_some_and(|Reverse(next)| next.due <= Instant::now())
+        {
+            if let Some(Reverse(next)) = held.pop() {
+                send(socket, &next.frame);
+            }
+        }
+    }
+}
+
+/// Returns when there is something to do; false when the other end of `until` is closed.
+fn sleep(socket: &OwnedFd, until: &UnixStream, due: Option<Instant>) -> bool {
+    let wanted = |fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut fds = [wanted(socket.as_raw_fd()), wanted(until.as_raw_fd())];
+    let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+    let timeout = left.map(|left| libc::timespec {
+        tv_sec: left.as_secs() as i64,
+        tv_nsec: i64::from(left.subsec_nanos()),
+    });
+    let timeout = timeout
+        .as_ref()
+        .map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: both descriptors and the time outlive the call.
+    unsafe { libc::ppoll(fds.as_mut_ptr(), 2, timeout, std::ptr::null()) };
+    fds[1].revents == 0
+}
+
+fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Option<usize> {
+    // SAFETY: the kernel writes no more than the buffer holds.
+    let len = unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
+    usize::try_from(len).ok()
+}
+
+/// A packet that cannot be sent, because the interface is down or gone, is lost, as it would be on a wire.
+fn send(socket: &OwnedFd, frame: &[u8]) {
+    // SAFETY: the kernel reads the frame only.
+    unsafe {
+        libc::send(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
+}
+
+/// Frames carry what the kernel knows of their checksum and length: a checksum that nobody has filled in yet is none
+/// that is wrong.
+fn packet_socket(interface: u32) -> Result<OwnedFd> {
+    let all = (libc::ETH_P_ALL as u16).to_be();
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: no memory is involved.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, kind, i32::from(all)) };
+    if fd < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made it for us.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    for option in [libc::PACKET_VNET_HDR, libc::PACKET_IGNORE_OUTGOING] {
+        set(&socket, libc::SOL_PACKET, option, 1)?;
+    }
+    set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 16 << 20)?;
+    // SAFETY: all zeros are a value of it.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = all;
+    address.sll_ifindex = interface as i32;
+    // SAFETY: the address is as long as said.
+    let bound = unsafe {
+        libc::bind(
+            fd,
+            (&raw const address).cast(),
+            size_of_val(&address) as u32,
+        )
+    };
+    if bound == 0 {
+        Ok(socket)
+    } else {
+        Err(Error::last_os_error())
+    }
+}
+
+fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> Result<()> {
+    let len = size_of_val(&value) as u32;
+    let value = (&raw const value).cast();
+    // SAFETY: the value is as long as said.
+    match unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, len) } {
+        0 => Ok(()),
+        _ => Err(Error::last_os_error()),
+    }
+}
