@@ -115,10 +115,7 @@ fn a_picture_is_drawn() {
 fn a_ctrl_c_ends_both_processes_and_leaves_no_names() {
     for ending in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let node = Node::new();
-        let arguments = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
-        let arguments: Vec<_> = arguments.split(' ').collect();
-        let mut child = node.bcl(&arguments).spawn().unwrap();
-        common::await_line(&mut child);
+        let child = node.endless_perf();
         let partners = children(child.id());
         assert_eq!(partners.len(), 1);
         signal(child.id(), ending);
@@ -137,10 +134,7 @@ fn a_ctrl_c_ends_both_processes_and_leaves_no_names() {
 #[test]
 fn a_killed_partner_is_named_with_the_cause() {
     let node = Node::new();
-    let arguments = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
-    let arguments: Vec<_> = arguments.split(' ').collect();
-    let mut child = node.bcl(&arguments).spawn().unwrap();
-    common::await_line(&mut child);
+    let child = node.endless_perf();
     let partner = children(child.id())[0];
     signal(partner, libc::SIGKILL);
     let output = finish(child);
@@ -158,10 +152,7 @@ fn a_killed_partner_is_named_with_the_cause() {
 #[test]
 fn a_killed_command_takes_its_partner_with_it() {
     let node = Node::new();
-    let arguments = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
-    let arguments: Vec<_> = arguments.split(' ').collect();
-    let mut child = node.bcl(&arguments).spawn().unwrap();
-    common::await_line(&mut child);
+    let mut child = node.endless_perf();
     let partner = children(child.id())[0];
     signal(child.id(), libc::SIGKILL);
     child.wait().unwrap();

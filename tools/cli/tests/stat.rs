@@ -9,17 +9,6 @@ use std::process::Child;
 use common::{Node, await_line, finish, signal};
 use serde_json::Value;
 
-/// Two processes that exchange messages until they are stopped.
-fn busy(node: &Node) -> Child {
-    let arguments = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
-    let mut child = node
-        .bcl(&arguments.split(' ').collect::<Vec<_>>())
-        .spawn()
-        .unwrap();
-    await_line(&mut child);
-    child
-}
-
 fn end(child: Child) {
     signal(child.id(), libc::SIGTERM);
     finish(child);
@@ -50,7 +39,7 @@ fn objects(text: &str) -> Vec<Value> {
 #[test]
 fn each_live_port_has_its_counters() {
     let node = Node::new();
-    let child = busy(&node);
+    let child = node.endless_perf();
     let first = objects(&node.succeed(&["stat", "--json"]));
     let names = node.names();
     for line in &first {
@@ -91,7 +80,7 @@ fn each_live_port_has_its_counters() {
 #[test]
 fn the_table_has_a_row_for_each_port_and_all_shows_every_counter() {
     let node = Node::new();
-    let child = busy(&node);
+    let child = node.endless_perf();
     let table = node.succeed(&["stat"]);
     assert_eq!(table.lines().count(), 3, "{table}");
     for name in node.names() {
@@ -109,7 +98,7 @@ fn the_table_has_a_row_for_each_port_and_all_shows_every_counter() {
 #[test]
 fn watching_shows_rates_until_it_is_interrupted() {
     let node = Node::new();
-    let child = busy(&node);
+    let child = node.endless_perf();
     let mut watcher = node
         .bcl(&["stat", "--json", "--watch", "0.05"])
         .spawn()
@@ -130,7 +119,7 @@ fn watching_shows_rates_until_it_is_interrupted() {
 #[test]
 fn a_stopped_process_is_listed_with_the_reason_and_the_others_are_shown() {
     let node = Node::new();
-    let child = busy(&node);
+    let child = node.endless_perf();
     let partner = common::children(child.id())[0];
     stop(partner);
     let output = node.run(&["stat", "--json"]);

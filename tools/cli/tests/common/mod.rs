@@ -66,6 +66,15 @@ impl Node {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Two processes that exchange messages until they are stopped. The one that is returned has begun to measure.
+    pub fn endless_perf(&self) -> Child {
+        let arguments = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
+        let arguments: Vec<_> = arguments.split(' ').collect();
+        let mut child = self.bcl(&arguments).spawn().unwrap();
+        await_line(&mut child);
+        child
+    }
+
     /// The names of ports in the folder.
     pub fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder()).unwrap();
