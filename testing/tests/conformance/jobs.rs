@@ -1,10 +1,11 @@
 //! SEM-2: who may reach whom. Other users and versions need processes of their own.
 
+use bcl::stat::{Counter, attach};
 use bcl::{JobKey, OpError};
 use bcl_testing::{PortLike, conformance};
 
 conformance! {
-    /// SEM-2.1
+    /// SEM-2.1: in both directions, and each refusal is counted at the port that was asked.
     fn ports_of_different_jobs_are_told(world) {
         let ours = world.open();
         let other_key = JobKey::from_hex(&"09".repeat(32)).unwrap();
@@ -15,6 +16,15 @@ conformance! {
         assert_eq!(ours.sent(2).0, Err(OpError::KeyMismatch));
         theirs.port().get(ours.address, 0, 0, vec![1; 9], 3).unwrap();
         assert_eq!(theirs.rma(3).0, Err(OpError::KeyMismatch));
+
+        let refused_key = |address| {
+            let folder = bcl::Folder::open(world.folder()).unwrap();
+            attach(&folder, address).unwrap().read(Counter::RefusedKey)
+        };
+        let before = refused_key(theirs.address);
+        ours.port().send_system(theirs.address, b"x", 4).unwrap();
+        assert_eq!(ours.sent(4).0, Err(OpError::KeyMismatch));
+        assert_eq!(refused_key(theirs.address), before + 1);
     }
 }
 

@@ -96,6 +96,23 @@ fn the_table_has_a_row_for_each_port_and_all_shows_every_counter() {
 }
 
 #[test]
+fn a_sender_with_another_key_is_counted_where_it_was_refused() {
+    let node = Node::new();
+    let file = node.folder().join("file");
+    let mut receiver = node.bcl(&["recv", file.to_str().unwrap()]).spawn().unwrap();
+    let address = await_line(&mut receiver);
+    let mut sender = node.bcl(&["send", &address, "/dev/null"]);
+    let output = finish(sender.env("BCL_JOB_KEY", "09".repeat(32)).spawn().unwrap());
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(complaint.contains("job key differs"), "{complaint}");
+    let line = objects(&node.succeed(&["stat", "--json", &address])).remove(0);
+    assert_eq!(line["refused_key"], 1);
+    assert!(node.succeed(&["stat", "--all"]).contains("refused_key"));
+    end(receiver);
+}
+
+#[test]
 fn watching_shows_rates_until_it_is_interrupted() {
     let node = Node::new();
     let child = node.endless_perf();
