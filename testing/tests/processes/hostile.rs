@@ -1,8 +1,10 @@
 //! A process that scribbles over everything it can write spoils its own messages and nothing else.
 
-use bcl::{CopyMode, Event, QUIET};
+use std::time::Instant;
+
+use bcl::{CopyMode, Event, OpError, QUIET};
 use bcl_testing::peer::{Peer, command};
-use bcl_testing::{PortLike, World, random};
+use bcl_testing::{PATIENCE, PortLike, World, random};
 
 /// SEM-7.7
 #[test]
@@ -18,7 +20,16 @@ fn a_process_that_scribbles_spoils_nothing_of_others() {
         // It is spoken to as well, so that its answers matter.
         let mut cookie = 1000;
         victim.port().post(1, vec![0; 1 << 20], QUIET - 1).unwrap();
-        for round in 0..300u64 {
+        let deadline = Instant::now() + PATIENCE;
+        let mut is_cut_off = false;
+        for round in 0.. {
+            if is_cut_off && round >= 300 {
+                break;
+            }
+            assert!(
+                is_cut_off || Instant::now() < deadline,
+                "seed {seed}: it has not been cut off"
+            );
             let to = hostile.address;
             for len in [10, 500, 5000] {
                 let _ = victim.port().send_system(to, &vec![1; len], QUIET);
@@ -45,6 +56,16 @@ fn a_process_that_scribbles_spoils_nothing_of_others() {
                 port.copy_of(&message);
                 port.release(message).unwrap();
             }
+            let cut = |event: &Event| {
+                matches!(
+                    event,
+                    Event::Sent {
+                        result: Err(OpError::Protocol),
+                        ..
+                    }
+                )
+            };
+            is_cut_off |= victim.find(cut).is_some();
             let noise = |event: &Event| {
                 matches!(
                     event,
