@@ -6,6 +6,7 @@ mod fork;
 mod hostile;
 mod leftovers;
 mod limits;
+mod long;
 mod namespaces;
 mod stopped;
 mod syscalls;

@@ -64,6 +64,7 @@ fn act(port: &mut Port, words: &[&str]) -> String {
             random::bytes(1, number(len)),
             1,
         ),
+        ["sent"] => return sent(port, None),
         ["poll", times] => return polled(port, number(times)),
         ["serve", ms] => return served(port, Duration::from_millis(number(ms) as u64)),
         ["copy"] => return port.peers().into_iter().map(|peer| peer.copy).collect(),
@@ -75,7 +76,12 @@ fn act(port: &mut Port, words: &[&str]) -> String {
 /// Connects: a system message there, seen to be sent.
 fn met(port: &mut Port, to: Address) -> String {
     port.send_system(to, b"hello", 0).expect("a send starts");
-    let event = port.wait(Which::Send, Some(PATIENCE));
+    sent(port, Some(PATIENCE))
+}
+
+/// Waits for the end of a send.
+fn sent(port: &mut Port, timeout: Option<Duration>) -> String {
+    let event = port.wait(Which::Send, timeout);
     match event.expect("the port is open") {
         Some(Event::Sent { result: Ok(()), .. }) => "ok".into(),
         other => format!("{other:?}"),
@@ -123,14 +129,14 @@ fn named(name: &str, result: &Result<(), bcl::OpError>) -> String {
 }
 
 fn filled(kind: &str, len: usize) -> Buffer {
-    let bytes = random::bytes(len as u64, len);
     match kind {
         "dma" => {
             let mut buffer = DmaBuffer::new(len).expect("there is memory");
-            buffer.copy_from_slice(&bytes);
+            buffer.copy_from_slice(&random::bytes(len as u64, len));
             buffer.into()
         }
-        _ => bytes.into(),
+        "sparse" => random::sparse(len as u64, len).into(),
+        _ => random::bytes(len as u64, len).into(),
     }
 }
 
