@@ -43,6 +43,35 @@ fn a_full_descriptor_table_is_told() {
     assert_eq!(us.sent(2).0, Ok(()));
 }
 
+/// SEM-9.2: a process whose address space is full is told so, keeps the peers it has, and works as before once
+/// there is room.
+#[test]
+fn exhausted_memory_is_told_and_what_is_there_goes_on() {
+    let world: World = World::new();
+    let (friend, stranger) = world.pair();
+    let mut peer = Peer::start(world.folder());
+    peer.tell(&format!("meet {}", friend.address));
+    friend.message();
+    peer.tell("memory exhausted");
+
+    let met = peer.ask(&format!("meet {}", stranger.address));
+    assert!(met.contains("NoMemory"), "{met}");
+    let refusal = peer.ask("dma 4194304");
+    assert!(refusal.contains("memory"), "{refusal}");
+    peer.tell(&format!("meet {}", friend.address));
+    friend.message();
+    // The others reach whom they know, and are told if there is no room for them.
+    friend.port().send_system(peer.address, b"x", 1).unwrap();
+    assert_eq!(friend.sent(1).0, Ok(()));
+    stranger.port().send_system(peer.address, b"x", 1).unwrap();
+    assert_eq!(stranger.sent(1).0, Err(OpError::NoMemory));
+
+    peer.tell("memory free");
+    peer.tell("dma 4194304");
+    peer.tell(&format!("meet {}", stranger.address));
+    stranger.message();
+}
+
 /// SEM-2.2: needs root, to become somebody else.
 #[test]
 fn other_users_are_refused_unless_allowed() {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bcl::{Access, Address, Buffer, DmaBuffer, Event, Port, Which};
 use bcl_testing::{PATIENCE, random};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Obeys until the input ends.
 pub fn run() {
@@ -17,6 +18,8 @@ pub fn run() {
             ["close"] => drop(port.take()),
             ["exit", status] => std::process::exit(number(status) as i32),
             ["abort"] => std::process::abort(),
+            ["memory", "exhausted"] => limit_memory(Some(mapped_bytes())),
+            ["memory", "free"] => limit_memory(None),
             ["open", wanted] => {
                 port = Some(
                     Port::options()
@@ -67,6 +70,7 @@ fn act(port: &mut Port, words: &[&str]) -> String {
         ["sent"] => return sent(port, None),
         ["poll", times] => return polled(port, number(times)),
         ["serve", ms] => return served(port, Duration::from_millis(number(ms) as u64)),
+        ["dma", len] => DmaBuffer::new(number(len)).map(drop),
         ["copy"] => return port.peers().into_iter().map(|peer| peer.copy).collect(),
         _ => panic!("bcl-peer does not know the order {words:?}"),
     };
@@ -126,6 +130,21 @@ fn named(name: &str, result: &Result<(), bcl::OpError>) -> String {
         Ok(()) => name.to_owned(),
         Err(error) => format!("{name}:{error:?}").replace(' ', ""),
     }
+}
+
+fn mapped_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("/proc is there");
+    let pages = statm.split(' ').next().map_or(0, number);
+    (pages * rustix::param::page_size()) as u64
+}
+
+/// Lets the process map so many bytes; what it has already allocated can still be used again.
+fn limit_memory(bytes: Option<u64>) {
+    let limit = Rlimit {
+        current: bytes,
+        maximum: None,
+    };
+    setrlimit(Resource::As, limit).expect("a soft limit can be set");
 }
 
 fn filled(kind: &str, len: usize) -> Buffer {
