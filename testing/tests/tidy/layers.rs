@@ -24,6 +24,10 @@ const SHIPPED: &[Layer] = &[
         may_use: &[],
     },
     Layer {
+        folder: "crates/udp",
+        may_use: &[],
+    },
+    Layer {
         folder: "crates/device",
         may_use: &["crates/shm", "crates/node"],
     },

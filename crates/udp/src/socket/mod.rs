@@ -1,0 +1,91 @@
+//! One UDP socket: what a port of the protocol above sends and receives through.
+
+mod bind;
+mod control;
+mod framing;
+mod holder;
+mod receive;
+mod report;
+mod runs;
+mod send;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+pub use bind::BindError;
+pub(crate) use bind::open;
+pub use receive::{Buffers, Received};
+pub use report::{Report, Trouble};
+pub use send::{Datagram, SendError};
+
+/// Every datagram begins with a header of this length.
+pub const HEADER_BYTES: usize = 64;
+
+/// A nonblocking UDP socket that never fragments: IP's "don't fragment" is set on all it sends, and the
+/// kernel's idea of the path MTU does not keep it from trying more (that is how a search finds the true one).
+///
+/// ```
+/// use bcl_udp::{Buffers, Datagram, Socket};
+///
+/// let loopback = "127.0.0.1".parse()?;
+/// let mut one = Socket::bind(loopback, 0)?;
+/// let mut other = Socket::bind(loopback, 0)?;
+/// let hello = Datagram { header: [7; 64], payload: [b"hello", b""] };
+/// one.send(other.local_address(), &[hello])?;
+///
+/// let mut buffers = Buffers::new(|datagram| datagram.len());
+/// let received = other.receive(&mut buffers)?.expect("loopback delivers at once");
+/// assert_eq!(received.from(), one.local_address());
+/// for datagram in received {
+///     assert_eq!(&datagram[64..], b"hello");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    local: SocketAddr,
+    settings: Settings,
+    /// Whether the last thing received may have been coalesced: the next is asked for with its size.
+    expect_coalesced: bool,
+    reports: VecDeque<Report>,
+    scratch: send::Scratch,
+}
+
+/// What the kernel has granted to a [`Socket`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Memory for what waits to be sent; Linux counts its own overhead in, so that about half is data.
+    pub send_buffer_bytes: usize,
+    /// Memory for what waits to be received, counted likewise.
+    pub receive_buffer_bytes: usize,
+    /// Many datagrams go through the kernel's stack as one (`UDP_SEGMENT`).
+    pub segments: bool,
+    /// Many datagrams of one sender arrive as one (`UDP_GRO`).
+    pub coalesces: bool,
+}
+
+impl Socket {
+    /// The address that it is bound to; its port was chosen by the kernel if 0 was asked for.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What the kernel has granted.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Sends batches without `UDP_SEGMENT` from now on, for networks and tests that want it so.
+    pub fn send_without_segments(&mut self) {
+        self.settings.segments = false;
+    }
+}
+
+/// For sleeping until something arrives. When `poll` says `POLLERR`, [`Socket::next_report`] says why.
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

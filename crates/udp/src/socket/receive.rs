@@ -1,0 +1,170 @@
+//! One system call takes what the kernel has of one sender: a datagram, or many that it has coalesced.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::ptr;
+use std::slice::ChunksMut;
+
+use super::control::{self, Room, space};
+use super::framing::{self, SURELY_ONE_BYTES};
+use super::{Socket, report};
+use crate::address::RawAddress;
+use crate::options::UDP_GRO;
+
+/// As much as the kernel coalesces.
+const ROOM_BYTES: usize = 1 << 16;
+
+/// How many errors that belong to datagrams sent earlier are passed over in one call.
+const MAX_PENDING: usize = 16;
+
+/// Room for the size of the segments.
+type SizeRoom = Room<{ space(size_of::<libc::c_int>()) }>;
+
+/// Where received datagrams are put.
+///
+/// The kernel tells where coalesced datagrams part only to a call that costs more, and polling for one small
+/// datagram should cost as little as possible. So the cheap call is used while datagrams are small, and for the
+/// first large ones after such a time the datagrams themselves are asked how long they are: `claimed_bytes` reads
+/// that from the header at the start of its argument, which it must not trust. Claims that do not fit each other
+/// are not followed.
+#[derive(Debug)]
+pub struct Buffers {
+    bytes: Box<[u8]>,
+    claimed_bytes: fn(&[u8]) -> usize,
+}
+
+impl Buffers {
+    /// 64 KiB, of which untouched pages take no memory.
+    pub fn new(claimed_bytes: fn(&[u8]) -> usize) -> Buffers {
+        Buffers {
+            bytes: vec![0; ROOM_BYTES].into_boxed_slice(),
+            claimed_bytes,
+        }
+    }
+}
+
+/// Datagrams of one sender, in the order in which they arrived.
+#[derive(Debug)]
+pub struct Received<'b> {
+    from: SocketAddr,
+    datagrams: ChunksMut<'b, u8>,
+}
+
+impl Received<'_> {
+    /// Who has sent them, as IP says.
+    pub fn from(&self) -> SocketAddr {
+        self.from
+    }
+}
+
+impl<'b> Iterator for Received<'b> {
+    type Item = &'b mut [u8];
+
+    fn next(&mut self) -> Option<&'b mut [u8]> {
+        self.datagrams.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.datagrams.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Received<'_> {}
+
+/// How many bytes came from where, and the size of each datagram among them if the kernel has told.
+struct Arrival {
+    len: usize,
+    from: RawAddress,
+    segment_bytes: Option<usize>,
+}
+
+impl Socket {
+    /// Takes what has arrived of one sender; `None` when nothing has. Makes one system call.
+    ///
+    /// Errors of the network do not come this way but as [`Report`](super::Report)s.
+    pub fn receive<'b>(&mut self, into: &'b mut Buffers) -> io::Result<Option<Received<'b>>> {
+        for _ in 0..MAX_PENDING {
+            let result = if self.expect_coalesced {
+                self.receive_message(&mut into.bytes)
+            } else {
+                self.receive_quickly(&mut into.bytes)
+            };
+            match result {
+                Ok(arrival) => return Ok(self.received(arrival, into)),
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN) => return Ok(None),
+                    Some(errno) if report::may_be_pending(errno) => self.collect_reports(),
+                    Some(libc::EINTR) => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(None)
+    }
+
+    fn received<'b>(&mut self, arrival: Arrival, into: &'b mut Buffers) -> Option<Received<'b>> {
+        self.expect_coalesced = arrival.len >= SURELY_ONE_BYTES && self.settings.coalesces;
+        // An empty datagram has no header: nobody who speaks our protocol has sent it.
+        let from = arrival.from.get().filter(|_| arrival.len > 0)?;
+        let bytes = &mut into.bytes[..arrival.len];
+        let segment_bytes = arrival
+            .segment_bytes
+            .unwrap_or_else(|| framing::segment_bytes(bytes, into.claimed_bytes));
+        Some(Received {
+            from,
+            datagrams: bytes.chunks_mut(segment_bytes),
+        })
+    }
+
+    /// The cheapest way, which tells no sizes.
+    fn receive_quickly(&self, bytes: &mut [u8]) -> io::Result<Arrival> {
+        let mut from = RawAddress::EMPTY;
+        let mut from_len = RawAddress::ROOM;
+        // SAFETY: the pointers and lengths are of the live slice and of the live address.
+        let len = unsafe {
+            libc::recvfrom(
+                self.fd.as_raw_fd(),
+                bytes.as_mut_ptr().cast(),
+                bytes.len(),
+                0,
+                ptr::from_mut(&mut from).cast(),
+                &raw mut from_len,
+            )
+        };
+        Ok(Arrival {
+            len: usize::try_from(len).map_err(|_| io::Error::last_os_error())?,
+            from,
+            segment_bytes: None,
+        })
+    }
+
+    /// With the size of what was coalesced.
+    fn receive_message(&self, bytes: &mut [u8]) -> io::Result<Arrival> {
+        let mut from = RawAddress::EMPTY;
+        let mut room = SizeRoom::EMPTY;
+        let mut slice = libc::iovec {
+            iov_base: bytes.as_mut_ptr().cast(),
+            iov_len: bytes.len(),
+        };
+        // SAFETY: a `msghdr` of zeros is one without address, slices and control messages.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_name = ptr::from_mut(&mut from).cast();
+        message.msg_namelen = RawAddress::ROOM;
+        message.msg_iov = &raw mut slice;
+        message.msg_iovlen = 1;
+        message.msg_control = room.as_mut_ptr();
+        message.msg_controllen = size_of::<SizeRoom>() as _;
+        // SAFETY: the message describes live memory of the lengths that it says.
+        let len = unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, 0) };
+        let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+        // SAFETY: the kernel has filled the message; it tells the size as an `int`.
+        let told = unsafe { control::find::<libc::c_int>(&message, libc::SOL_UDP, UDP_GRO) };
+        let told = told.and_then(|(size, _)| usize::try_from(size).ok());
+        Ok(Arrival {
+            len,
+            from,
+            segment_bytes: Some(told.filter(|size| *size > 0).unwrap_or(len.max(1))),
+        })
+    }
+}
