@@ -28,6 +28,10 @@ const SHIPPED: &[Layer] = &[
         may_use: &[],
     },
     Layer {
+        folder: "crates/sim",
+        may_use: &["crates/proto", "crates/wire"],
+    },
+    Layer {
         folder: "crates/device",
         may_use: &["crates/shm", "crates/node"],
     },
