@@ -3,6 +3,7 @@
 //! - [`Socket`]: sends batches of [`Datagram`]s and receives what the kernel has coalesced, each
 //!   with one system call; what the network says in answer are [`Report`]s.
 //! - [`mtu`]: how large a datagram may be on the way to a destination.
+//! - [`route`]: by which interface a destination is reached, why, and what speaks against it.
 //!
 //! Nothing here knows what the datagrams mean. It is only assumed that each begins with a header
 //! of [`HEADER_BYTES`], so that none is shorter.
@@ -45,6 +46,7 @@
 mod address;
 pub mod mtu;
 mod options;
+pub mod route;
 mod socket;
 
 pub use socket::{

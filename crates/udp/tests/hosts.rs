@@ -5,6 +5,7 @@ mod common;
 use std::net::{IpAddr, SocketAddr};
 
 use bcl_udp::mtu::{kernel_mtu, largest_datagram_bytes};
+use bcl_udp::route::{RouteError, route_to};
 use bcl_udp::{Report, SendError, Socket, Trouble};
 use common::netns::Host;
 use common::{contents, datagram, exchange, meet, wait};
@@ -155,4 +156,41 @@ fn no_route_and_no_neighbour_are_told_apart_from_no_port() {
         (report.to, report.trouble),
         (nobody, Trouble::HostUnreachable)
     );
+}
+
+#[test]
+fn the_way_to_a_host_is_told() {
+    let (Some(a), Some(router), Some(b)) = (Host::new(), Host::new(), Host::new()) else {
+        return;
+    };
+    a.join(("eth", "10.0.1.1/24"), &router, ("left", "10.0.1.9/24"));
+    router.join(("right", "fd00::9/64"), &b, ("eth", "fd00::1/64"));
+    a.run("ip route add 10.0.2.0/24 via 10.0.1.9");
+    // A link has no carrier until it has come up, which is a doubt.
+    meet(&mut bind(&a, "10.0.1.1"), &mut bind(&router, "10.0.1.9"));
+    let neighbour = a.within(|| route_to(ip("10.0.1.9"))).unwrap();
+    assert_eq!(
+        (neighbour.source, neighbour.gateway),
+        (ip("10.0.1.1"), None)
+    );
+    assert_eq!(
+        (&neighbour.interface.name[..], neighbour.interface.mtu),
+        ("eth", 1500)
+    );
+    assert_eq!(neighbour.interface.kind.as_deref(), Some("veth"));
+    let behind = a.within(|| route_to(ip("10.0.2.1"))).unwrap();
+    assert_eq!(
+        (behind.source, behind.gateway),
+        (ip("10.0.1.1"), Some(ip("10.0.1.9")))
+    );
+    assert_eq!(behind.doubts(), []);
+    let sixth = b.within(|| route_to(ip("fd00::9"))).unwrap();
+    assert_eq!(
+        (sixth.source, &sixth.interface.name[..]),
+        (ip("fd00::1"), "eth")
+    );
+    let ours = a.within(|| route_to(ip("10.0.1.1"))).unwrap();
+    assert!(ours.is_local && ours.interface.name == "eth", "{ours}");
+    let nowhere = a.within(|| route_to(ip("10.0.3.1"))).unwrap_err();
+    assert!(matches!(nowhere, RouteError::None { .. }), "{nowhere}");
 }
