@@ -122,6 +122,7 @@ programs_talk() {
     ok "$way: the counter is right" served 1000
     ok "$way: large messages go round a ring" timeout 60 "$bin/launch" 3 "$bin/ring"
     ok "$way: large messages alone" timeout 60 "$bin/ring"
+    ok "$way: messages are counted with the lock and without" timeout 60 "$bin/rate" 1000
     ok "$way: nobody there is an error" fails "nobody has this port open" "$bin/ping" "${address%:*}:9"
     ok "$way: no ports are left behind" [ "$(find "$BCL_DIR" -type s | wc -l)" = 0 ]
 }
