@@ -38,7 +38,9 @@ mod state;
 mod window;
 
 pub use bcl_device::{Access, Cause, CopyMode, EAGER_MAX, OpError, SYSTEM_MAX, WINDOW_COUNT};
-pub use bcl_node::{Address, Folder, JobKey, NodeId, ParseAddressError};
+pub use bcl_node::{
+    Address, Folder, JobKey, Node, NodeId, Nodes, NodesError, ParseAddressError, ResolveError,
+};
 pub use buffer::{Buffer, DmaBuffer, EnabledBuffer};
 pub use core::{POSTS_MAX, QUEUE_DEPTH};
 pub use error::Error;

@@ -4,24 +4,36 @@ use std::{env, fs};
 
 use crate::address::{NodeId, ParseAddressError};
 use crate::interfaces;
+use crate::nodes::{Nodes, NodesError};
 
 /// Where the kernel lists its IPv4 routes for this network namespace.
 const ROUTES: &str = "/proc/net/route";
 
-/// `BCL_NODE` is set, but to something that names no node.
+/// A setting that should say which node this is, and does not.
 #[derive(Debug, thiserror::Error)]
-#[error("BCL_NODE: {0}")]
-pub struct DetectError(#[from] ParseAddressError);
+pub enum DetectError {
+    /// `BCL_NODE` is set, but to something that names no node.
+    #[error("BCL_NODE: {0}")]
+    Variable(#[from] ParseAddressError),
+    /// The nodes file cannot be used.
+    #[error("{0}")]
+    Nodes(#[from] NodesError),
+}
 
 impl NodeId {
     /// The number of this node, and a few words on where it comes from.
     ///
-    /// `BCL_NODE` if it is set; else the IPv4 address of the interface that holds the default
-    /// route; else 127.0.0.1.
+    /// `BCL_NODE` if it is set; else what the nodes file has for this host; else the IPv4 address of the
+    /// interface that holds the default route; else 127.0.0.1.
     pub fn detect() -> Result<(NodeId, String), DetectError> {
         if let Some(text) = env::var_os("BCL_NODE") {
             let node = text.to_string_lossy().parse()?;
             return Ok((node, "set by BCL_NODE".into()));
+        }
+        let nodes = Nodes::load()?;
+        // Who cannot list its interfaces is not found by them.
+        if let Ok(Some((node, why))) = nodes.this_host() {
+            return Ok((node.id, why));
         }
         Ok(of_default_route().unwrap_or_else(|why_not| (NodeId::LOOPBACK, why_not)))
     }

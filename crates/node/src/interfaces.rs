@@ -1,17 +1,23 @@
-//! The IPv4 addresses of this machine's interfaces.
+//! The addresses of this machine's interfaces.
 
 use std::ffi::CStr;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ptr;
 
 /// The first IPv4 address of interface `name`, or `None` if it has none.
 pub(crate) fn ipv4_of(name: &str) -> io::Result<Option<Ipv4Addr>> {
     let list = List::read()?;
-    Ok(list
-        .iter()
-        .find(|(owner, _)| owner == name)
-        .map(|(_, ip)| ip))
+    Ok(list.iter().find_map(|(owner, ip)| match ip {
+        IpAddr::V4(ip) if owner == name => Some(ip),
+        _ => None,
+    }))
+}
+
+/// Every address, IPv4 and IPv6, of every interface.
+pub(crate) fn all() -> io::Result<Vec<IpAddr>> {
+    let list = List::read()?;
+    Ok(list.iter().map(|(_, ip)| ip).collect())
 }
 
 /// The result of getifaddrs(3), freed on drop.
@@ -27,7 +33,7 @@ impl List {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = (String, Ipv4Addr)> + '_ {
+    fn iter(&self) -> impl Iterator<Item = (String, IpAddr)> + '_ {
         // SAFETY: the list lives as long as `self`, and each `ifa_next` is null or a node of it.
         let nodes = std::iter::successors(unsafe { self.0.as_ref() }, |node| unsafe {
             node.ifa_next.as_ref()
@@ -35,7 +41,7 @@ impl List {
         nodes.filter_map(|node| {
             // SAFETY: `ifa_name` is a C string that belongs to the list.
             let name = unsafe { CStr::from_ptr(node.ifa_name) };
-            Some((name.to_string_lossy().into_owned(), ipv4_in(node)?))
+            Some((name.to_string_lossy().into_owned(), address_in(node)?))
         })
     }
 }
@@ -47,15 +53,23 @@ impl Drop for List {
     }
 }
 
-fn ipv4_in(node: &libc::ifaddrs) -> Option<Ipv4Addr> {
+fn address_in(node: &libc::ifaddrs) -> Option<IpAddr> {
+    let place = node.ifa_addr;
     // SAFETY: `ifa_addr` is null or points to a sockaddr that belongs to the list.
-    let family = unsafe { node.ifa_addr.as_ref()? }.sa_family;
-    if i32::from(family) != libc::AF_INET {
-        return None;
+    let family = unsafe { place.as_ref()? }.sa_family;
+    match i32::from(family) {
+        libc::AF_INET => {
+            // SAFETY: an AF_INET address is a `sockaddr_in`.
+            let address = unsafe { place.cast::<libc::sockaddr_in>().read_unaligned() };
+            Some(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: an AF_INET6 address is a `sockaddr_in6`.
+            let address = unsafe { place.cast::<libc::sockaddr_in6>().read_unaligned() };
+            Some(IpAddr::from(address.sin6_addr.s6_addr))
+        }
+        _ => None,
     }
-    // SAFETY: an AF_INET address is a `sockaddr_in`.
-    let address = unsafe { node.ifa_addr.cast::<libc::sockaddr_in>().read_unaligned() };
-    Some(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)))
 }
 
 #[cfg(test)]
@@ -65,6 +79,7 @@ mod tests {
     #[test]
     fn loopback_is_found() {
         assert_eq!(ipv4_of("lo").unwrap(), Some(Ipv4Addr::LOCALHOST));
+        assert!(all().unwrap().contains(&Ipv4Addr::LOCALHOST.into()));
     }
 
     #[test]

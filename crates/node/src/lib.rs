@@ -6,6 +6,7 @@
 //! - [`fdpass`]: datagrams with file descriptors beside them.
 //! - [`JobKey`] and [`handshake`]: both ends prove that they belong to the same job, without
 //!   telling the key. [`uid_allowed`] separates users.
+//! - [`Nodes`]: the file that names nodes and says where their packets go, for jobs on several hosts.
 //! - [`watch`]: when a peer process has ended, and how.
 //!
 //! Everything that arrives from another process is checked here before anybody uses it.
@@ -18,6 +19,7 @@ mod folder;
 pub mod handshake;
 mod interfaces;
 mod key;
+mod nodes;
 mod sockopt;
 pub mod watch;
 
@@ -26,3 +28,4 @@ pub use credentials::{PeerCredentials, peer_credentials, uid_allowed};
 pub use detect::DetectError;
 pub use folder::{Bound, ConnectError, Folder, FolderError};
 pub use key::{JobKey, KeyError};
+pub use nodes::{Node, Nodes, NodesError, ResolveError};

@@ -11,9 +11,16 @@ mod common;
 /// What a child with `variables` reports.
 fn report(variables: &[(&str, &str)]) -> String {
     let mut child = common::child("a_child_that_reports", "run");
-    for name in ["BCL_NODE", "BCL_DIR", "BCL_JOB_KEY", "BCL_JOB_KEY_FILE"] {
+    for name in [
+        "BCL_NODE",
+        "BCL_NODES",
+        "BCL_DIR",
+        "BCL_JOB_KEY",
+        "BCL_JOB_KEY_FILE",
+    ] {
         child.env_remove(name);
     }
+    child.env("HOME", "/no/such/home");
     let output = child.envs(variables.iter().copied()).output().unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
@@ -65,6 +72,32 @@ fn a_wrong_node_is_not_ignored() {
         report.contains("no node: BCL_NODE: 'localhost'"),
         "{report}"
     );
+}
+
+#[test]
+fn the_nodes_file_says_which_node_this_is() {
+    let home = tempfile::tempdir().unwrap();
+    let here = "number = '10.4.4.4'\naddresses = ['127.0.0.1']\n";
+    let path = home.path().join(".config/bcl/nodes.toml");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, format!("[node.here]\n{here}")).unwrap();
+    let found = report(&[("HOME", home.path().to_str().unwrap())]);
+    assert!(
+        found.contains("node 10.4.4.4: 127.0.0.1 of node here"),
+        "{found}"
+    );
+
+    let other = home.path().join("nodes.toml");
+    fs::write(&other, format!("\n[node.here]\n{here}colour = 1\n")).unwrap();
+    let refused = report(&[("BCL_NODES", other.to_str().unwrap())]);
+    assert!(refused.contains("nodes.toml, line 5: "), "{refused}");
+    let missing = report(&[("BCL_NODES", "/no/such/file")]);
+    assert!(
+        missing.contains("no node: cannot read the nodes file /no/such/file"),
+        "{missing}"
+    );
+    let set = report(&[("BCL_NODES", "/no/such/file"), ("BCL_NODE", "10.1.2.3")]);
+    assert!(set.contains("node 10.1.2.3: set by BCL_NODE"), "{set}");
 }
 
 #[test]
