@@ -6,6 +6,7 @@ mod generate;
 mod info;
 mod interrupt;
 mod output;
+mod peer;
 mod perf;
 mod run;
 mod size;
@@ -21,7 +22,7 @@ use failure::Result;
 
 /// Basic Communication Library: measures, shows and starts programs that use it.
 #[derive(Debug, Parser)]
-#[command(name = "bcl", version, max_term_width = 100)]
+#[command(name = "bcl", version, max_term_width = 100, after_long_help = peer::NODES_HELP)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

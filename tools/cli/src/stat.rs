@@ -21,7 +21,7 @@ use crate::output;
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Only these ports [default: all].
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", value_parser = crate::peer::address)]
     ports: Vec<Address>,
     /// All counters, one a line (see below), and not just the most telling ones.
     #[arg(long)]

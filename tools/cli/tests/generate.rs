@@ -20,6 +20,7 @@ fn every_command_has_a_manual_page_with_its_options() {
         assert!(read(&format!("bcl-{command}.1")).starts_with(".ie"));
     }
     assert!(read("bcl-perf-latency.1").contains("\\-\\-iterations"));
+    assert!(read("bcl.1").contains("nodes.toml"));
     assert!(read("bcl-run.1").contains("BCL_LAUNCH_FD"));
     assert!(
         !read("bcl-info.1").contains("partner"),

@@ -136,3 +136,37 @@ fn a_receiver_that_is_interrupted_leaves_a_sender_that_fails() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     assert!(node.names().is_empty(), "left: {:?}", node.names());
 }
+
+#[test]
+fn a_node_of_the_nodes_file_is_reached_by_its_name() {
+    let node = Node::new();
+    let nodes = node.folder().join("nodes.toml");
+    std::fs::write(
+        &nodes,
+        "[node.here]\nnumber = '10.7.7.7'\naddresses = ['127.0.0.1']\n",
+    )
+    .unwrap();
+    let (file, copy) = (node.folder().join("file"), node.folder().join("copy"));
+    std::fs::write(&file, "by name").unwrap();
+    let start = |arguments: &[&str]| {
+        node.bcl(arguments)
+            .env("BCL_NODES", &nodes)
+            .spawn()
+            .unwrap()
+    };
+    let mut receiver = start(&["recv", copy.to_str().unwrap()]);
+    let address = await_line(&mut receiver);
+    let port = address.strip_prefix("10.7.7.7:").unwrap();
+    let wrong = finish(start(&["send", &format!("there:{port}"), "/dev/null"]));
+    assert_eq!(wrong.status.code(), Some(2));
+    let complaint = String::from_utf8(wrong.stderr).unwrap();
+    assert!(complaint.contains("the nodes file has here"), "{complaint}");
+    let sent = finish(start(&[
+        "send",
+        &format!("here:{port}"),
+        file.to_str().unwrap(),
+    ]));
+    assert!(sent.status.success(), "{}", text(&sent));
+    assert!(finish(receiver).status.success());
+    assert_eq!(std::fs::read(copy).unwrap(), b"by name");
+}

@@ -18,8 +18,8 @@ use crate::failure::{Failure, Result};
 /// Send a file, or standard input, to a waiting `bcl recv`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The address that `bcl recv` has printed.
-    #[arg(value_name = "ADDRESS")]
+    /// The address that `bcl recv` has printed, or NAME:PORT with a name of the nodes file.
+    #[arg(value_name = "ADDRESS", value_parser = crate::peer::address)]
     to: Address,
     /// The file; without it standard input.
     #[arg(value_name = "FILE")]

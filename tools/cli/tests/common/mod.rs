@@ -45,7 +45,13 @@ impl Node {
     pub fn bcl(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bcl"));
         command.args(arguments).env("BCL_DIR", self.folder());
-        for name in ["BCL_JOB_KEY", "BCL_NODE", "BCL_COPY", "BCL_LAUNCH_FD"] {
+        for name in [
+            "BCL_JOB_KEY",
+            "BCL_NODE",
+            "BCL_NODES",
+            "BCL_COPY",
+            "BCL_LAUNCH_FD",
+        ] {
             command.env_remove(name);
         }
         command.stdin(Stdio::null());
