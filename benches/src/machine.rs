@@ -46,6 +46,15 @@ impl Machine {
                 "Open MPI",
                 version(&["mpirun.openmpi", "--version"], "openmpi-bin"),
             ),
+            (
+                "libfabric",
+                version(&["fi_info", "--version"], "libfabric-bin"),
+            ),
+            ("iperf3", version(&["iperf3", "--version"], "iperf3")),
+            (
+                "congestion control of TCP unless chosen",
+                read("/proc/sys/net/ipv4/tcp_congestion_control"),
+            ),
         ];
         Self { facts }
     }

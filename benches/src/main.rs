@@ -19,6 +19,7 @@ mod peers;
 mod report;
 mod results;
 mod rounds;
+mod site;
 mod stand;
 mod stats;
 mod subject;
@@ -39,7 +40,7 @@ use report::{json, markdown, picture};
 use results::Results;
 use stand::Stand;
 use subject::Subject;
-use work::{WORKS, Work};
+use work::Work;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -74,14 +75,14 @@ fn run_part(command: Command) -> Result<()> {
 }
 
 fn list() {
-    for work in WORKS {
-        println!("{:<13} {} ({})", work.name, work.title, work.unit);
+    for work in work::all() {
+        println!("{:<18} {} ({})", work.name, work.title, work.unit);
     }
 }
 
 fn run_benchmark(arguments: &Arguments) -> Result<()> {
     let works: Vec<&'static Work> = if arguments.only.is_empty() {
-        WORKS.iter().collect()
+        work::all().collect()
     } else {
         arguments.only.clone()
     };

@@ -13,13 +13,13 @@ pub fn run(stand: &Stand, works: &[&'static Work], rounds: usize) -> Results {
             match stand.measure(subject, work) {
                 Ok(value) => {
                     eprintln!(
-                        "{round}/{rounds} {:<13} {subject:<22} {value:>10.3} {}",
+                        "{round}/{rounds} {:<18} {subject:<22} {value:>10.3} {}",
                         work.name, work.unit
                     );
                     figures.runs.push(value);
                 }
                 Err(reason) => {
-                    eprintln!("{round}/{rounds} {:<13} {subject:<22} {reason}", work.name);
+                    eprintln!("{round}/{rounds} {:<18} {subject:<22} {reason}", work.name);
                     figures.failure = Some(reason);
                 }
             }

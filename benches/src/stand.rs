@@ -6,9 +6,12 @@ use std::path::Path;
 use crate::cores::Cores;
 use crate::effort::Effort;
 use crate::error::{Result, system};
-use crate::limits::{cache_line, probe::Probe, vm_readv};
+use crate::limits::probe::Probe;
+use crate::limits::sockets::{Protocol, Sockets};
+use crate::limits::{cache_line, vm_readv};
 use crate::ours;
-use crate::peers::{mpi, ucx};
+use crate::peers::{iperf, libfabric, mpi, ucx};
+use crate::site::Site;
 use crate::subject::Subject;
 use crate::work::{Kind, Work};
 
@@ -20,6 +23,7 @@ pub struct Stand {
     mpich: Result<mpi::Program>,
     open_mpi: Result<mpi::Program>,
     probe: Result<Probe>,
+    sockets: Result<Sockets>,
 }
 
 impl Stand {
@@ -35,6 +39,7 @@ impl Stand {
             mpich: mpi::Program::build(mpi::Library::Mpich, folder),
             open_mpi: mpi::Program::build(mpi::Library::OpenMpi, folder),
             probe: Probe::build(folder),
+            sockets: Sockets::build(folder),
         })
     }
 
@@ -44,18 +49,36 @@ impl Stand {
         subject: Subject,
         work: &'static Work,
     ) -> std::result::Result<f64, String> {
-        let (kind, cores, effort) = (work.kind, self.cores, self.effort);
+        let site = Site::prepare(work.wire, self.cores).map_err(reason)?;
+        let effort = match work.wire {
+            Some(_) => self.effort.between_hosts(),
+            None => self.effort,
+        };
+        let (kind, cores) = (work.kind, self.cores);
         let mpi = |program: &Result<mpi::Program>| match program {
             Ok(program) => program.measure(kind, cores, effort).map_err(reason),
             Err(absent) => Err(reason(absent)),
         };
+        let ucx = |transports| ucx::measure(transports, kind, &site, effort).map_err(reason);
+        let libfabric =
+            |provider| libfabric::measure(provider, kind, &site, effort).map_err(reason);
+        let sockets = |protocol| match &self.sockets {
+            Ok(sockets) => sockets
+                .measure_us(protocol, kind, &site, effort)
+                .map_err(reason),
+            Err(absent) => Err(reason(absent)),
+        };
         let iterations = effort.iterations(kind);
         match subject {
-            Subject::Bcl => ours::measure(work, cores, effort).map_err(reason),
-            Subject::UcxPosix => {
-                ucx::measure("posix,cma,self", kind, cores, effort).map_err(reason)
-            }
-            Subject::UcxSysv => ucx::measure("sysv,self", kind, cores, effort).map_err(reason),
+            Subject::Bcl => ours::measure(work, &site, effort).map_err(reason),
+            Subject::UcxPosix => ucx("posix,cma,self"),
+            Subject::UcxSysv => ucx("sysv,self"),
+            Subject::UcxTcp => ucx("tcp"),
+            Subject::LibfabricTcp => libfabric("tcp"),
+            Subject::LibfabricUdp => libfabric("udp;ofi_rxd"),
+            Subject::KernelTcp => iperf::measure_mb_per_s(&site, effort).map_err(reason),
+            Subject::RawUdp => sockets(Protocol::Udp),
+            Subject::RawTcp => sockets(Protocol::Tcp),
             Subject::Mpich => mpi(&self.mpich),
             Subject::OpenMpi => mpi(&self.open_mpi),
             Subject::CacheLine => cache_line::measure_us(cores, iterations).map_err(reason),
@@ -64,7 +87,7 @@ impl Stand {
                 Err(absent) => Err(reason(absent)),
             },
             Subject::ProcessVmReadv => {
-                let Kind::Stream { size_bytes } = kind else {
+                let Kind::Stream { size_bytes, .. } = kind else {
                     unreachable!("the table of works asks for streams only");
                 };
                 vm_readv::measure_mb_per_s(cores, size_bytes, iterations).map_err(reason)

@@ -15,6 +15,18 @@ pub enum Subject {
     Mpich,
     /// Open MPI's shared memory, which yields when processes outnumber cores.
     OpenMpi,
+    /// `ucx_perftest` over TCP.
+    UcxTcp,
+    /// `fi_pingpong` over libfabric's `tcp`.
+    LibfabricTcp,
+    /// `fi_pingpong` over libfabric's `udp`, made reliable by `ofi_rxd`.
+    LibfabricUdp,
+    /// `iperf3` with the congestion control that suits it best.
+    KernelTcp,
+    /// The limit: both ends spin on a bare UDP socket, `sockets.c` of the design brief.
+    RawUdp,
+    /// The same with TCP.
+    RawTcp,
     /// The limit: a cache line handed from core to core.
     CacheLine,
     /// The same limit measured by the probe of the design brief.
@@ -32,6 +44,12 @@ impl Subject {
             Subject::UcxSysv => "UCX sysv",
             Subject::Mpich => "MPICH",
             Subject::OpenMpi => "Open MPI",
+            Subject::UcxTcp => "UCX tcp",
+            Subject::LibfabricTcp => "libfabric tcp",
+            Subject::LibfabricUdp => "libfabric udp;ofi_rxd",
+            Subject::KernelTcp => "kernel TCP (iperf3)",
+            Subject::RawUdp => "raw UDP, spinning",
+            Subject::RawTcp => "raw TCP, spinning",
             Subject::CacheLine => "cache line",
             Subject::ProbeCacheLine => "cache line (limits.c)",
             Subject::ProcessVmReadv => "process_vm_readv",
@@ -42,7 +60,11 @@ impl Subject {
     pub fn is_limit(self) -> bool {
         matches!(
             self,
-            Subject::CacheLine | Subject::ProbeCacheLine | Subject::ProcessVmReadv
+            Subject::CacheLine
+                | Subject::ProbeCacheLine
+                | Subject::ProcessVmReadv
+                | Subject::RawUdp
+                | Subject::RawTcp
         )
     }
 }

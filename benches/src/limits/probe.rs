@@ -1,4 +1,4 @@
-//! The probe of the design brief, `limits.c`, when the brief lies beside this repository.
+//! The cache line's probe of the design brief, `limits.c`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,9 +6,8 @@ use std::process::Command;
 use crate::command;
 use crate::effort::LIMIT;
 use crate::error::{Error, Result};
+use crate::limits::brief;
 
-/// The folder of the brief, if it is not `../shared` of this repository.
-const SHARED_VARIABLE: &str = "BCL_SHARED";
 const LINE_BEGINNING: &str = "cacheline one-way ";
 
 /// The compiled probe.
@@ -18,22 +17,9 @@ impl Probe {
     /// Compiles the probe into `folder`.
     ///
     /// # Errors
-    /// [`Error::Absent`] when the brief is not there; our own measurement stands in for it.
+    /// When the brief is not there; our own measurement stands in for it.
     pub fn build(folder: &Path) -> Result<Self> {
-        let source = shared_folder().join("probes/limits.c");
-        if !source.exists() {
-            return Err(Error::Absent {
-                path: source,
-                hint: "set BCL_SHARED to the folder of the design brief; our own measurement of \
-                       the same limit stands in for it",
-            });
-        }
-        let path = folder.join("limits");
-        let mut compiler = Command::new("gcc");
-        compiler.arg("-O2").arg("-o").arg(&path).arg(source);
-        compiler.arg("-lpthread");
-        command::run(&mut compiler, "gcc", LIMIT)?;
-        Ok(Self(path))
+        brief::compile("limits", folder).map(Self)
     }
 
     /// One-way time of a cache line in us. The probe pins itself to cores 0 and 1.
@@ -48,13 +34,6 @@ impl Probe {
             output,
         })
     }
-}
-
-fn shared_folder() -> PathBuf {
-    std::env::var_os(SHARED_VARIABLE).map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
-        PathBuf::from,
-    )
 }
 
 fn cache_line_us(output: &str) -> Option<f64> {

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use crate::error::Result;
-use crate::ours::player::{Player, address_of, rank_of};
+use crate::ours::player::{Player, rank_of};
 
 /// Time of a barrier in us, at rank 0.
 ///
@@ -45,8 +45,8 @@ impl<'a> Barrier<'a> {
         self.passed += 1;
         let mut distance = 1;
         while distance < ranks {
-            self.player
-                .send(address_of((rank + distance) % ranks), &[])?;
+            let next = self.player.address_of((rank + distance) % ranks);
+            self.player.send(next, &[])?;
             self.hear_from((rank + ranks - distance) % ranks)?;
             distance *= 2;
         }

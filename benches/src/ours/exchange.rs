@@ -8,7 +8,7 @@ use bcl::{Access, Address, DmaBuffer, Event, Which};
 
 use crate::batches::{self, try_one_way_us};
 use crate::error::{Error, Result};
-use crate::ours::player::{Player, address_of, unexpected};
+use crate::ours::player::{Player, unexpected};
 use crate::work::Operation;
 
 const WINDOW: u16 = 0;
@@ -51,7 +51,7 @@ struct Hands<'a> {
 impl<'a> Hands<'a> {
     fn new(player: &'a mut Player, operation: Operation) -> Self {
         Self {
-            partner: address_of(1 - player.rank),
+            partner: player.address_of(1 - player.rank),
             player,
             operation,
             number: 0,

@@ -6,7 +6,7 @@ use bcl::Which;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::{Error, Result};
-use crate::ours::player::{Player, address_of, unexpected};
+use crate::ours::player::{Player, unexpected};
 
 /// Percent of a core that the process of rank 0 uses while its port waits, all threads together.
 ///
@@ -15,7 +15,7 @@ use crate::ours::player::{Player, address_of, unexpected};
 pub fn measure_percent(player: &mut Player, duration: Duration) -> Result<f64> {
     player.begin()?;
     if player.rank != 0 {
-        player.send(address_of(0), &[])?;
+        player.send(player.address_of(0), &[])?;
         player.receive(&mut [])?;
         return Ok(0.0);
     }

@@ -4,7 +4,7 @@ use bcl::{Address, Buffer, Event, SYSTEM_MAX, Which};
 
 use crate::batches::{self, try_one_way_us};
 use crate::error::Result;
-use crate::ours::player::{Player, address_of, unexpected};
+use crate::ours::player::{Player, unexpected};
 use crate::ours::strace;
 use crate::payload;
 
@@ -65,7 +65,7 @@ fn warm_up(player: &mut Player, game: &mut impl Game, round_trips: usize) -> Res
 }
 
 fn partner(player: &Player) -> Address {
-    address_of(1 - player.rank)
+    player.address_of(1 - player.rank)
 }
 
 /// On the system channel, copied out of the pool as the others copy out of theirs.

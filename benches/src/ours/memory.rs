@@ -5,7 +5,7 @@
 
 use crate::error::Result;
 use crate::ours::footprint::footprint_bytes;
-use crate::ours::player::{Player, address_of};
+use crate::ours::player::Player;
 
 const SIZE_BYTES: usize = 8;
 
@@ -40,7 +40,7 @@ fn answer(player: &mut Player, messages: usize) -> Result<()> {
 
 /// No peer comes before the first measurement, and none goes before the second.
 fn tell_partner(player: &mut Player) -> Result<()> {
-    player.send(address_of(1), &[])
+    player.send(player.address_of(1), &[])
 }
 
 /// The port of rank 1 is the first peer, its twins are the others.
@@ -65,6 +65,6 @@ fn be_peers(player: &mut Player, peers: usize, messages: usize) -> Result<f64> {
 
 fn ask(player: &mut Player) -> Result<()> {
     let mut message = [0; SIZE_BYTES];
-    player.send(address_of(0), &message)?;
+    player.send(player.address_of(0), &message)?;
     player.receive(&mut message).map(drop)
 }

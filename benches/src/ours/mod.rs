@@ -17,17 +17,23 @@ mod stream;
 
 use std::process::Command;
 
-use crate::cores::{Cores, Place};
+use bcl::NodeId;
+
+use crate::cores::Place;
 use crate::effort::Effort;
 use crate::error::{Result, system};
+use crate::site::Site;
 use crate::work::{Kind, Work};
 use node_folder::NodeFolder;
+
+/// Of the job that a measurement between hosts is.
+const JOB_KEY: &str = "6263206c62656e63686d61726b7320617265206a6f6273206c696b6520616e79";
 
 /// One figure of BCL.
 ///
 /// # Errors
 /// When a process cannot start, fails or hangs.
-pub fn measure(work: &'static Work, cores: Cores, effort: Effort) -> Result<f64> {
+pub fn measure(work: &'static Work, site: &Site, effort: Effort) -> Result<f64> {
     let folder = NodeFolder::make()?;
     let ranks = match work.kind {
         Kind::Pairs => 8,
@@ -37,19 +43,26 @@ pub fn measure(work: &'static Work, cores: Cores, effort: Effort) -> Result<f64>
     let program = std::env::current_exe().map_err(system("find", "this program"))?;
     let command = |rank| {
         let place = if ranks > 2 {
-            Place::Either(cores)
+            Place::Either(site.cores)
         } else {
-            cores.of_rank(rank)
+            site.cores.of_rank(rank)
         };
+        let mut command = site.command_at(rank, place, &program.to_string_lossy());
+        let mut folder = folder.path().to_owned();
+        if site.has_two_hosts() {
+            // Hosts do not share their folders, and without a key of its own a job stays on its node.
+            folder.push(rank.to_string());
+            command.env("BCL_JOB_KEY", JOB_KEY);
+        }
         let arguments = rank::Arguments {
             work,
             rank,
             ranks,
             iterations: effort.iterations(work.kind),
             seconds: effort.duration().as_secs(),
-            folder: folder.path().to_owned(),
+            folder,
+            nodes: [0, 1].map(|rank| NodeId(site.address(rank))).into(),
         };
-        let mut command = place.command(&program);
         command.args(arguments.to_words());
         command
     };

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::ours::player::{Player, address_of};
+use crate::ours::player::Player;
 
 const SIZE_BYTES: usize = 8;
 
@@ -20,7 +20,7 @@ pub fn measure_k_per_s(player: &mut Player, duration: Duration) -> Result<f64> {
 
 /// The even rank decides when the time is over, and says so in the last message.
 fn play(player: &mut Player, end: Instant) -> Result<u64> {
-    let partner = address_of(player.rank ^ 1);
+    let partner = player.address_of(player.rank ^ 1);
     let mut outgoing = [0; SIZE_BYTES];
     let mut incoming = [0; SIZE_BYTES];
     let mut messages = 0;

@@ -1,7 +1,6 @@
 //! A port in a measurement: where its partners are, how it waits, and what it does with news of them.
 
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use bcl::{Address, Event, NodeId, Port, QUIET, Which};
@@ -10,7 +9,6 @@ use crate::error::{Error, Result, system};
 use crate::ours::rank::Arguments;
 use crate::work::Kind;
 
-const NODE: NodeId = NodeId(Ipv4Addr::LOCALHOST);
 /// Ports of a measurement are numbered from here, so that everyone knows everyone.
 const FIRST_PORT: u16 = 1;
 
@@ -23,6 +21,8 @@ pub struct Player {
     /// How many there are.
     pub ranks: usize,
     waiting: Waiting,
+    /// Where the processes are, in turn.
+    nodes: Vec<NodeId>,
     folder: PathBuf,
 }
 
@@ -45,11 +45,13 @@ impl Player {
             Kind::Idle | Kind::Pairs | Kind::Barrier => Waiting::Patient,
             _ => Waiting::Spinning,
         };
+        let (rank, nodes) = (arguments.rank, &arguments.nodes);
         Ok(Self {
-            port: open_port(arguments.rank, &arguments.folder)?,
-            rank: arguments.rank,
+            port: open_port(address_of(nodes, rank), &arguments.folder)?,
+            rank,
             ranks: arguments.ranks,
             waiting,
+            nodes: nodes.clone(),
             folder: arguments.folder.clone(),
         })
     }
@@ -60,12 +62,18 @@ impl Player {
     /// When it cannot be opened.
     pub fn twin(&self, rank: usize) -> Result<Self> {
         Ok(Self {
-            port: open_port(rank, &self.folder)?,
+            port: open_port(self.address_of(rank), &self.folder)?,
             rank,
             ranks: self.ranks,
             waiting: self.waiting,
+            nodes: self.nodes.clone(),
             folder: self.folder.clone(),
         })
+    }
+
+    /// The address of the port of `rank`.
+    pub fn address_of(&self, rank: usize) -> Address {
+        address_of(&self.nodes, rank)
     }
 
     /// Says that this process is ready and returns when all are.
@@ -139,10 +147,9 @@ impl Player {
     }
 }
 
-/// The address of the port of `rank`.
-pub fn address_of(rank: usize) -> Address {
+fn address_of(nodes: &[NodeId], rank: usize) -> Address {
     Address {
-        node: NODE,
+        node: nodes[rank % nodes.len()],
         port: FIRST_PORT + rank as u16,
     }
 }
@@ -168,7 +175,7 @@ fn check_sent(event: Event) -> Result<()> {
     }
 }
 
-fn open_port(rank: usize, folder: &Path) -> Result<Port> {
-    let options = Port::options().number(address_of(rank).port).node(NODE);
+fn open_port(address: Address, folder: &Path) -> Result<Port> {
+    let options = Port::options().number(address.port).node(address.node);
     Ok(options.folder(folder).open()?)
 }

@@ -4,6 +4,8 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bcl::NodeId;
+
 use crate::error::{Result, system};
 use crate::ours::player::Player;
 use crate::ours::{barrier, exchange, idle, latency, memory, pairs, rate, stream};
@@ -25,12 +27,14 @@ pub struct Arguments {
     pub seconds: u64,
     /// The socket folder of this measurement.
     pub folder: PathBuf,
+    /// The nodes on which the processes are, in turn.
+    pub nodes: Vec<NodeId>,
 }
 
 impl Arguments {
     /// The words that [`clap`] reads back.
     pub fn to_words(&self) -> Vec<String> {
-        vec![
+        let mut words = vec![
             "rank".into(),
             self.work.name.into(),
             self.rank.to_string(),
@@ -38,7 +42,9 @@ impl Arguments {
             self.iterations.to_string(),
             self.seconds.to_string(),
             self.folder.display().to_string(),
-        ]
+        ];
+        words.extend(self.nodes.iter().map(NodeId::to_string));
+        words
     }
 
     fn duration(&self) -> Duration {
@@ -62,7 +68,10 @@ fn play(player: &mut Player, arguments: &Arguments) -> Result<f64> {
     let iterations = arguments.iterations;
     match arguments.work.kind {
         Kind::Latency { size_bytes } => latency::measure_us(player, size_bytes, iterations),
-        Kind::Stream { size_bytes } => stream::measure_mb_per_s(player, size_bytes, iterations),
+        Kind::Stream {
+            size_bytes,
+            in_flight,
+        } => stream::measure_mb_per_s(player, size_bytes, in_flight, iterations),
         Kind::Rate => rate::measure_m_per_s(player, iterations),
         Kind::Exchange(operation) => exchange::measure_us(player, operation, iterations),
         Kind::Memory { peers } => memory::measure_kib(player, peers, iterations),
@@ -92,6 +101,7 @@ fn the_words_are_read_back_as_they_were() {
         iterations: 7,
         seconds: 2,
         folder: "/tmp/a folder".into(),
+        nodes: vec!["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()],
     };
     let words = std::iter::once("bcl-bench".to_owned()).chain(arguments.to_words());
     let parsed = crate::arguments::Arguments::try_parse_from(words).unwrap();

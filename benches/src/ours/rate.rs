@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::error::Result;
-use crate::ours::player::{Player, address_of};
+use crate::ours::player::Player;
 use crate::payload;
 
 const SIZE_BYTES: usize = 8;
@@ -28,7 +28,7 @@ pub fn measure_m_per_s(player: &mut Player, messages: usize) -> Result<f64> {
 
 fn send(player: &mut Player, messages: usize) -> Result<()> {
     let message = payload::make(SIZE_BYTES);
-    let receiver = address_of(1);
+    let receiver = player.address_of(1);
     for _ in 0..messages {
         player.send(receiver, &message)?;
     }
@@ -41,6 +41,6 @@ fn receive(player: &mut Player, messages: usize) -> Result<[u8; SIZE_BYTES]> {
     for _ in 0..messages {
         player.receive(&mut message)?;
     }
-    player.send(address_of(0), &[])?;
+    player.send(player.address_of(0), &[])?;
     Ok(message)
 }

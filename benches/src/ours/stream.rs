@@ -1,31 +1,33 @@
-//! Messages one way on a normal channel, one in flight, from ordinary memory to ordinary memory.
+//! Messages one way on a normal channel, from ordinary memory to ordinary memory.
 
 use std::time::Instant;
 
 use bcl::{Buffer, Event, Which};
 
 use crate::error::Result;
-use crate::ours::player::{Player, address_of, unexpected};
+use crate::ours::player::{Player, unexpected};
 use crate::payload;
 
 const CHANNEL: u16 = 1;
-/// As many as the others have in flight. `ucx_perftest` and the bare `process_vm_readv` loop use one buffer for
-/// all messages, which then stays in the cache; with two buffers the cache is what would be measured.
-const DEPTH: usize = 1;
 
-/// MB/s of messages of `size_bytes`, at rank 0, until the receiver has them all.
+/// MB/s of messages of `size_bytes`, at rank 0, until the receiver has them all. Each in flight has a buffer of its own.
 ///
 /// # Errors
 /// When a message is lost or spoilt.
-pub fn measure_mb_per_s(player: &mut Player, size_bytes: usize, messages: usize) -> Result<f64> {
-    let buffers: Vec<Buffer> = (0..DEPTH)
+pub fn measure_mb_per_s(
+    player: &mut Player,
+    size_bytes: usize,
+    in_flight: usize,
+    messages: usize,
+) -> Result<f64> {
+    let buffers: Vec<Buffer> = (0..in_flight)
         .map(|_| match player.rank {
             0 => payload::make(size_bytes).into(),
             _ => vec![0; size_bytes].into(),
         })
         .collect();
     player.begin()?;
-    let warm_up = messages / 10 + DEPTH;
+    let warm_up = messages / 10 + in_flight;
     if player.rank != 0 {
         let buffers = receive(player, buffers, warm_up)?;
         for buffer in &buffers {
@@ -42,9 +44,9 @@ pub fn measure_mb_per_s(player: &mut Player, size_bytes: usize, messages: usize)
 
 /// Sends `messages` and returns the buffers once the receiver says that it has everything.
 fn send(player: &mut Player, mut free: Vec<Buffer>, messages: usize) -> Result<Vec<Buffer>> {
-    let receiver = address_of(1);
-    let mut to_send = messages;
-    while to_send > 0 || free.len() < DEPTH {
+    let receiver = player.address_of(1);
+    let (in_flight, mut to_send) = (free.len(), messages);
+    while to_send > 0 || free.len() < in_flight {
         for buffer in free.drain(..free.len().min(to_send)) {
             player.port.send(receiver, CHANNEL, buffer, 0)?;
             to_send -= 1;
@@ -63,8 +65,8 @@ fn send(player: &mut Player, mut free: Vec<Buffer>, messages: usize) -> Result<V
 
 /// Receives `messages`, says so, and returns the buffers.
 fn receive(player: &mut Player, mut free: Vec<Buffer>, messages: usize) -> Result<Vec<Buffer>> {
-    let mut to_post = messages;
-    while to_post > 0 || free.len() < DEPTH {
+    let (in_flight, mut to_post) = (free.len(), messages);
+    while to_post > 0 || free.len() < in_flight {
         for buffer in free.drain(..free.len().min(to_post)) {
             player.port.post(CHANNEL, buffer, 0)?;
             to_post -= 1;
@@ -77,6 +79,6 @@ fn receive(player: &mut Player, mut free: Vec<Buffer>, messages: usize) -> Resul
             other => return Err(unexpected("a message on a normal channel", &other)),
         }
     }
-    player.send(address_of(0), &[])?;
+    player.send(player.address_of(0), &[])?;
     Ok(free)
 }

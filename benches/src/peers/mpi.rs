@@ -92,7 +92,7 @@ impl Program {
             Kind::Latency { size_bytes } => {
                 self.pair(cores, &["latency", &size_bytes.to_string(), &iterations])
             }
-            Kind::Stream { size_bytes } => {
+            Kind::Stream { size_bytes, .. } => {
                 self.pair(cores, &["stream", &size_bytes.to_string(), &iterations])
             }
             Kind::Rate => Ok(self.pair(cores, &["rate", "8", &iterations])? / 1e6),

@@ -8,20 +8,16 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command;
-use crate::cores::{Cores, Place};
-use crate::effort::{Effort, LIMIT};
+use crate::cores::Place;
+use crate::effort::Effort;
 use crate::error::{Error, Result, system};
+use crate::peers::pair::{self, CONNECT_PAUSE, Server};
 use crate::peers::ucx_output::{Row, last_row};
-use crate::watchdog::Watchdog;
+use crate::site::Site;
 use crate::work::{Kind, Operation};
 
 const PROGRAM: &str = "ucx_perftest";
 const PACKAGE: &str = "ucx-utils";
-/// As many as BCL and MPI have in flight in the same stream.
-const STREAM_DEPTH: &str = "1";
-/// The server takes a moment to listen; it prints nothing when it does.
-const CONNECT_ATTEMPTS: u32 = 40;
-const CONNECT_PAUSE: Duration = Duration::from_millis(50);
 /// More than any crowd gets through: it is ended by time.
 const ENDLESS: &str = "1000000000";
 const PAIRS: usize = 4;
@@ -30,68 +26,63 @@ const PAIRS: usize = 4;
 ///
 /// # Errors
 /// When `ucx_perftest` is missing, fails or prints something new.
-pub fn measure(transports: &str, kind: Kind, cores: Cores, effort: Effort) -> Result<f64> {
+pub fn measure(transports: &str, kind: Kind, site: &Site, effort: Effort) -> Result<f64> {
     let iterations = effort.iterations(kind).to_string();
     let test = |test: &str, size: usize, extra: &[&str]| {
         let size = size.to_string();
         let mut arguments = vec!["-t", test, "-s", &size, "-n", &iterations, "-f", "-v"];
         arguments.extend(extra);
-        run_pair(transports, cores, &arguments)
+        run_pair(transports, site, &arguments)
     };
     match kind {
         Kind::Latency { size_bytes } => Ok(test("tag_lat", size_bytes, &[])?.median_us),
         Kind::Exchange(Operation::Put) => Ok(test("ucp_put_lat", 8, &[])?.median_us),
-        Kind::Stream { size_bytes } => {
-            let row = test("tag_bw", size_bytes, &["-O", STREAM_DEPTH, "-w", "100"])?;
+        Kind::Stream {
+            size_bytes,
+            in_flight,
+        } => {
+            let in_flight = in_flight.to_string();
+            let row = test("tag_bw", size_bytes, &["-O", &in_flight, "-w", "100"])?;
             Ok(row.messages_per_s * size_bytes as f64 / 1e6)
         }
         Kind::Rate => Ok(test("tag_bw", 8, &[])?.messages_per_s / 1e6),
-        Kind::Pairs => crowd(transports, cores, effort),
+        Kind::Pairs => crowd(transports, site, effort),
         _ => unreachable!("the table of works asks UCX for nothing else"),
     }
 }
 
-fn run_pair(transports: &str, cores: Cores, arguments: &[&str]) -> Result<Row> {
+fn run_pair(transports: &str, site: &Site, arguments: &[&str]) -> Result<Row> {
+    command::require(PROGRAM, PACKAGE)?;
     let port = free_port()?;
-    let mut server = Server::start(transports, cores.of_rank(1), port, arguments)?;
-    let watchdog = Watchdog::over([&server.0], LIMIT);
-    let mut client = client(transports, cores.of_rank(0), port, arguments);
-    let output = connect(&mut client)?;
-    server.0.wait().map_err(system("wait for", PROGRAM))?;
-    watchdog.rest();
+    let test = |rank| perftest(transports, site.command(rank, PROGRAM), port, arguments);
+    let (mut server, mut client) = (test(1), test(0));
+    client.arg(site.address(1).to_string());
+    let output = pair::run(&mut server, &mut client, PACKAGE)?;
     read_row(&client, &output)
 }
 
-/// The server may not listen yet when the client calls.
-fn connect(client: &mut Command) -> Result<String> {
-    let mut attempt = 1;
-    loop {
-        match command::run(client, PACKAGE, LIMIT) {
-            Err(Error::Failed { .. }) if attempt < CONNECT_ATTEMPTS => {
-                attempt += 1;
-                sleep(CONNECT_PAUSE);
-            }
-            outcome => return outcome,
-        }
-    }
-}
-
 /// Four pairs at once on two cores: thousand messages a second, all pairs together.
-fn crowd(transports: &str, cores: Cores, effort: Effort) -> Result<f64> {
+fn crowd(transports: &str, site: &Site, effort: Effort) -> Result<f64> {
+    command::require(PROGRAM, PACKAGE)?;
     let arguments = ["-t", "tag_lat", "-s", "8", "-n", ENDLESS, "-w", "100", "-v"];
-    let place = Place::Either(cores);
+    let place = Place::Either(site.cores);
+    let test = |rank, port| {
+        let program = site.command_at(rank, place, PROGRAM);
+        perftest(transports, program, port, &arguments)
+    };
     let mut servers = Vec::new();
     let mut ports = Vec::new();
     for _ in 0..PAIRS {
         let port = free_port()?;
-        servers.push(Server::start(transports, place, port, &arguments)?);
+        servers.push(Server::start(&mut test(1, port), PACKAGE)?);
         ports.push(port);
     }
     // Nothing runs before the first client calls, so a pause here costs no one anything.
     sleep(10 * CONNECT_PAUSE);
     let mut clients = Vec::new();
     for port in ports {
-        let mut command = client(transports, place, port, &arguments);
+        let mut command = test(0, port);
+        command.arg(site.address(1).to_string());
         let child = command::start(&mut command, PACKAGE)?;
         clients.push((command, child));
     }
@@ -109,17 +100,10 @@ fn crowd(transports: &str, cores: Cores, effort: Effort) -> Result<f64> {
     Ok(rate / 1e3)
 }
 
-fn client(transports: &str, place: Place, port: u16, arguments: &[&str]) -> Command {
-    let mut command = perftest(transports, place, port, arguments);
-    command.arg("127.0.0.1");
-    command
-}
-
-fn perftest(transports: &str, place: Place, port: u16, arguments: &[&str]) -> Command {
-    let mut command = place.command(PROGRAM);
-    command.env("UCX_TLS", transports).args(arguments);
-    command.args(["-p", &port.to_string()]);
-    command
+fn perftest(transports: &str, mut program: Command, port: u16, arguments: &[&str]) -> Command {
+    program.env("UCX_TLS", transports).args(arguments);
+    program.args(["-p", &port.to_string()]);
+    program
 }
 
 fn read_row(command: &Command, output: &str) -> Result<Row> {
@@ -127,25 +111,6 @@ fn read_row(command: &Command, output: &str) -> Result<Row> {
         command: command::describe(command),
         output: output.to_owned(),
     })
-}
-
-/// A server that does not outlive its measurement.
-struct Server(Child);
-
-impl Server {
-    fn start(transports: &str, place: Place, port: u16, arguments: &[&str]) -> Result<Self> {
-        command::require(PROGRAM, PACKAGE)?;
-        let mut command = perftest(transports, place, port, arguments);
-        Ok(Self(command::start(&mut command, PACKAGE)?))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // One that has ended already needs no signal, and no one is left to tell of a failure.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 fn end(child: &Child) {

@@ -12,8 +12,10 @@ use crate::verdict::judge;
 const METHOD: &str = "\
 Everyone in turn in each round; a figure is the median of the rounds. Two processes are pinned to a core
 each, a crowd may use both (`taskset`). Latencies are medians over batches of one run, rates are means.
-All receive into memory of the receiving program; streams send the same buffer again and again, one message in flight. The memory of a
-peer is what the port grows by for each peer after its first: private memory and the segments it may
+All receive into memory of the receiving program; streams send the same buffer again and again, one message in flight,
+between hosts four. Hosts are two network namespaces with a veth between them; lost packets are lost by bpf/faults.bpf.c
+at both ends. fi_pingpong gives means, and for a stream its ping-pong; iperf3 has the congestion control that suits it
+best. The memory of a peer is what the port grows by for each peer after its first: private memory and the segments it may
 write; the page that a peer lends read-only belongs to the peer. The means need a quiet machine.";
 
 /// The whole report.
