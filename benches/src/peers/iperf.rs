@@ -3,8 +3,6 @@
 use std::fs;
 use std::process::Command;
 
-use serde_json::Value;
-
 use crate::command;
 use crate::effort::Effort;
 use crate::error::{Error, Result, system};
@@ -35,26 +33,37 @@ fn stream(algorithm: &str, site: &Site, effort: Effort) -> Result<f64> {
     server.args(["--server", "--one-off"]);
     let mut client = site.command(0, PROGRAM);
     client.args(["--client", &site.address(1).to_string()]);
-    client.args(["--congestion", algorithm, "--time", &seconds, "--json"]);
+    client.args(["--congestion", algorithm, "--time", &seconds]);
+    // Not as JSON, for then a client that finds no server yet ends as if all were well.
+    client.args(["--format", "m"]);
     let output = pair::run(&mut server, &mut client, PACKAGE)?;
     received(&client, &output)
 }
 
 fn received(command: &Command, output: &str) -> Result<f64> {
-    let rate = serde_json::from_str::<Value>(output)
-        .ok()
-        .and_then(|report| report["end"]["sum_received"]["bits_per_second"].as_f64());
-    let bits_per_s = rate.ok_or_else(|| Error::Unreadable {
-        command: command::describe(command),
-        output: output.to_owned(),
-    })?;
-    Ok(bits_per_s / 8e6)
+    let of_receiver = |line: &str| {
+        let rate = line.strip_suffix("receiver")?.trim();
+        let rate = rate.strip_suffix("Mbits/sec")?.split_whitespace().last()?;
+        rate.parse::<f64>().ok()
+    };
+    let mbit_per_s = output.lines().rev().map(str::trim).find_map(of_receiver);
+    mbit_per_s
+        .map(|rate| rate / 8.0)
+        .ok_or_else(|| Error::Unreadable {
+            command: command::describe(command),
+            output: output.to_owned(),
+        })
 }
 
 #[test]
 fn what_arrived_is_what_counts() {
     let command = Command::new(PROGRAM);
-    let report = r#"{"end": {"sum_sent": {"bits_per_second": 9e9}, "sum_received": {"bits_per_second": 8e9}}}"#;
+    let report = "\
+[  5]   0.00-2.00   sec  3.05 GBytes  13107 Mbits/sec    7             sender
+[  5]   0.00-2.00   sec  3.05 GBytes  8000 Mbits/sec                  receiver
+
+iperf Done.
+";
     assert_eq!(received(&command, report).unwrap(), 1000.0);
-    assert!(received(&command, r#"{"error": "unable to connect"}"#).is_err());
+    assert!(received(&command, "iperf3: error - unable to connect").is_err());
 }
