@@ -24,6 +24,14 @@ const SHIPPED: &[Layer] = &[
         may_use: &[],
     },
     Layer {
+        folder: "crates/wire",
+        may_use: &[],
+    },
+    Layer {
+        folder: "crates/proto",
+        may_use: &["crates/wire"],
+    },
+    Layer {
         folder: "crates/udp",
         may_use: &[],
     },

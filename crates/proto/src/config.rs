@@ -1,0 +1,48 @@
+//! What an endpoint is told when it is made.
+
+use crate::names::Address;
+use crate::time::Span;
+
+/// Settings of an endpoint. [`Config::new`] gives the usual ones.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The port's own address.
+    pub address: Address,
+    /// Tells this port from those that had its address before: larger than theirs. The wall clock in
+    /// nanoseconds will do.
+    pub incarnation: u64,
+    /// Where nonces and identifiers come from; different for each endpoint, and not to be guessed by others.
+    pub seed: [u64; 2],
+    /// After which silence a peer that owes an answer is given up.
+    pub dead_after: Span,
+    /// After which silence a peer that owes nothing is asked whether it is still there.
+    pub idle_probe_after: Span,
+    /// Longest datagram on a path that nothing else is known of, without the headers of UDP and IP.
+    pub datagram_bytes: u16,
+    /// Memory for messages that the program has not taken: system messages and short normal ones.
+    pub pool_bytes: usize,
+    /// Memory for packets that came before others that they have to wait for.
+    pub stash_bytes: usize,
+    /// Memory for copies of system messages to one peer whose sends are already complete.
+    pub send_buffer_bytes: usize,
+    /// Normal messages of one peer that may wait for a buffer; more wait at the sender.
+    pub waiting_max: u32,
+}
+
+impl Config {
+    /// The usual settings.
+    pub fn new(address: Address, incarnation: u64, seed: [u64; 2]) -> Self {
+        Self {
+            address,
+            incarnation,
+            seed,
+            dead_after: Span::from_ms(3_000),
+            idle_probe_after: Span::from_ms(10_000),
+            datagram_bytes: 1472,
+            pool_bytes: 4 << 20,
+            stash_bytes: 256 << 10,
+            send_buffer_bytes: 256 << 10,
+            waiting_max: 4096,
+        }
+    }
+}

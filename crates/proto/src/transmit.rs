@@ -1,0 +1,91 @@
+//! A packet on its way out, with its payload by reference.
+
+use crate::names::{OpId, Path};
+
+/// Longest payload that travels inside a [`Transmit`].
+pub const INLINE_MAX: usize = 104;
+
+/// A packet to be sent: the driver finds the payload, has the endpoint seal the header, and sends both.
+///
+/// Consecutive packets to one path that have the same length (the last may be shorter) can go out in one
+/// `UDP_SEGMENT` send: the endpoint hands out runs of one peer, up to 64, before it turns to the next.
+#[derive(Debug, Clone)]
+pub struct Transmit {
+    /// Where to.
+    pub path: Path,
+    /// What follows the header.
+    pub payload: Payload,
+    /// The packet is sent again and was made for a larger MTU than the path has now: let IP fragment it.
+    pub exceeds_mtu: bool,
+    pub(crate) header: [u8; crate::HEADER_BYTES],
+    pub(crate) key: [u8; 16],
+}
+
+/// Where the payload of a packet lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payload {
+    /// In the endpoint: see [`Endpoint::bytes`](crate::Endpoint::bytes).
+    Own(Own),
+    /// In memory that an operation has lent.
+    Lent {
+        /// Which operation.
+        op: OpId,
+        /// Where in its memory.
+        offset: u64,
+        /// How much.
+        len_bytes: u16,
+    },
+}
+
+/// Payload that the endpoint holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    /// In the packet itself.
+    Inline {
+        /// The first `len_bytes` of these.
+        bytes: [u8; INLINE_MAX],
+        /// How many.
+        len_bytes: u8,
+    },
+    /// In one of its buffers.
+    Buffer {
+        /// Place in a table of the endpoint.
+        slot: u32,
+        /// Tells it from other buffers that were in this place before.
+        number: u32,
+        /// Where in the buffer.
+        offset: u32,
+        /// How much.
+        len_bytes: u16,
+    },
+}
+
+impl Payload {
+    /// Nothing.
+    pub const EMPTY: Self = Self::Own(Own::Inline {
+        bytes: [0; INLINE_MAX],
+        len_bytes: 0,
+    });
+
+    /// Its length.
+    pub fn len_bytes(&self) -> usize {
+        match *self {
+            Self::Own(Own::Inline { len_bytes, .. }) => usize::from(len_bytes),
+            Self::Own(Own::Buffer { len_bytes, .. }) | Self::Lent { len_bytes, .. } => {
+                usize::from(len_bytes)
+            }
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len_bytes() == 0
+    }
+}
+
+impl Transmit {
+    /// Length of the datagram.
+    pub fn len_bytes(&self) -> usize {
+        crate::HEADER_BYTES + self.payload.len_bytes()
+    }
+}

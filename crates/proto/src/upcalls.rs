@@ -1,0 +1,77 @@
+//! What an endpoint tells the port it belongs to, and asks of it.
+
+use crate::error::{Cause, OpError, Refusal};
+use crate::names::{Address, Atomic, MessageId, OpId, Path, SystemHandle, Target, WindowPut};
+
+/// The port's side. None of these may call back into the endpoint.
+///
+/// Memory goes by the name of the operation that lent it: the protocol holds no pointers.
+pub trait Upcalls {
+    /// Where packets for this peer go; asked when the peer becomes active. `None`: it is unreachable.
+    fn path_to(&mut self, peer: Address) -> Option<Path>;
+    /// Whether the port can take no more receive events for now; arrivals then stay with their senders.
+    fn is_full(&self) -> bool;
+    /// A system message arrived.
+    fn system(&mut self, from: Address, message: SystemHandle);
+    /// A message on a normal channel arrived: a buffer for it, or `None` to keep it waiting.
+    fn arrived(
+        &mut self,
+        from: Address,
+        message: MessageId,
+        channel: u16,
+        len_bytes: u64,
+    ) -> Option<Target>;
+    /// A message that was kept waiting is gone together with its sender.
+    fn withdrawn(&mut self, message: MessageId, channel: u16);
+    /// Bytes for the memory of an operation, at `offset` there; false if that memory is gone.
+    fn place(&mut self, op: OpId, offset: u64, bytes: &[u8]) -> bool;
+    /// A posted buffer is done with.
+    fn received(
+        &mut self,
+        from: Address,
+        channel: u16,
+        op: OpId,
+        len_bytes: u64,
+        result: Result<(), OpError>,
+    );
+    /// A send is complete: the memory may be used again.
+    fn sent(
+        &mut self,
+        to: Address,
+        channel: u16,
+        op: OpId,
+        len_bytes: u64,
+        result: Result<(), OpError>,
+    );
+    /// A one-sided operation is complete; `value` is what an atomic found.
+    fn rma_done(
+        &mut self,
+        peer: Address,
+        window: u16,
+        op: OpId,
+        value: u64,
+        result: Result<(), OpError>,
+    );
+    /// A peer writes into a window. The owner is notified after the last piece, if it wants to be.
+    fn window_put(&mut self, from: Address, put: WindowPut, bytes: &[u8]) -> Result<(), Refusal>;
+    /// A peer reads a window: fills `into` with what lies at `offset`.
+    fn window_get(
+        &mut self,
+        from: Address,
+        window: u16,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<(), Refusal>;
+    /// A peer changes a word of a window; what was there comes back.
+    fn window_atomic(
+        &mut self,
+        from: Address,
+        window: u16,
+        offset: u64,
+        atomic: Atomic,
+    ) -> Result<u64, Refusal>;
+    /// A connection is up.
+    fn peer_up(&mut self, peer: Address);
+    /// A connection is gone; everything pending on it has been reported.
+    fn peer_gone(&mut self, peer: Address, cause: Cause);
+}
