@@ -45,7 +45,14 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "crates/bcl",
-        may_use: &["crates/device", "crates/node", "crates/shm"],
+        may_use: &[
+            "crates/device",
+            "crates/node",
+            "crates/proto",
+            "crates/shm",
+            "crates/udp",
+            "crates/wire",
+        ],
     },
     Layer {
         folder: "crates/capi",
@@ -61,7 +68,7 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "tools/",
-        may_use: &["crates/bcl"],
+        may_use: &["crates/bcl", "crates/wire"],
     },
 ];
 

@@ -1,0 +1,117 @@
+//! The keys of the check: one hash key for the job, one authentication key for each connection ([WIRE-3]).
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::bytes::{get_u32, get_u64};
+use crate::nh::NH_WORDS;
+
+/// Authenticates packets: those of set-ups with the job's, all others with their connection's.
+#[derive(Clone, Copy)]
+pub struct CheckKey(pub(crate) [u64; 2]);
+
+impl core::fmt::Debug for CheckKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("CheckKey(..)")
+    }
+}
+
+/// What all ports of a job derive from its secret. Large: to be kept in one place.
+#[derive(Clone)]
+pub struct JobKeys {
+    secret: [u8; 32],
+    id: u64,
+    setup: CheckKey,
+    pub(crate) nh: [u32; NH_WORDS],
+}
+
+impl core::fmt::Debug for JobKeys {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "JobKeys({:016x})", self.id)
+    }
+}
+
+/// What a connection is about: all that both ends have said while it was set up ([WIRE-3.4]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transcript {
+    /// Node and port number of the initiator.
+    pub initiator: (u32, u16),
+    /// Node and port number of the responder.
+    pub responder: (u32, u16),
+    /// As in the set-up.
+    pub initiator_incarnation: u64,
+    /// As in the set-up.
+    pub responder_incarnation: u64,
+    /// As in the set-up.
+    pub initiator_nonce: u64,
+    /// As in the set-up.
+    pub cookie: u64,
+}
+
+impl JobKeys {
+    /// From the job's secret.
+    pub fn derive(secret: &[u8; 32]) -> Self {
+        let mut nh = [0; NH_WORDS];
+        for (index, words) in nh.chunks_mut(8).enumerate() {
+            let block = digest(secret, "nh", &[&(index as u32).to_le_bytes()]);
+            for (index, word) in words.iter_mut().enumerate() {
+                *word = get_u32(&block, 4 * index);
+            }
+        }
+        Self {
+            secret: *secret,
+            id: first_words(&digest(secret, "id", &[]))[0],
+            setup: CheckKey(first_words(&digest(secret, "setup", &[]))),
+            nh,
+        }
+    }
+
+    /// A name of the job that tells nothing of its key.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// For HELLO, WELCOME and CONFIRM.
+    pub fn setup(&self) -> &CheckKey {
+        &self.setup
+    }
+
+    /// For all other packets of a connection.
+    pub fn connection(&self, transcript: &Transcript) -> CheckKey {
+        let ports = |(node, port): (u32, u16)| {
+            let mut bytes = [0; 6];
+            bytes[..4].copy_from_slice(&node.to_le_bytes());
+            bytes[4..].copy_from_slice(&port.to_le_bytes());
+            bytes
+        };
+        let block = digest(
+            &self.secret,
+            "connection",
+            &[
+                &ports(transcript.initiator),
+                &ports(transcript.responder),
+                &transcript.initiator_incarnation.to_le_bytes(),
+                &transcript.responder_incarnation.to_le_bytes(),
+                &transcript.initiator_nonce.to_le_bytes(),
+                &transcript.cookie.to_le_bytes(),
+            ],
+        );
+        CheckKey(first_words(&block))
+    }
+}
+
+/// The parts have fixed lengths for each label, so that they need no separators.
+fn digest(secret: &[u8; 32], label: &str, parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes keys of any length");
+    mac.update(b"bcl wire 1 ");
+    mac.update(label.as_bytes());
+    mac.update(&[0]);
+    for part in parts {
+        mac.update(part);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+fn first_words(block: &[u8; 32]) -> [u64; 2] {
+    [get_u64(block, 0), get_u64(block, 8)]
+}

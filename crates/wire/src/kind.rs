@@ -1,0 +1,198 @@
+//! What a packet says, and the reasons it gives. Numbers are part of the format ([WIRE-2]).
+
+/// Declares an enum whose numbers travel.
+macro_rules! numbered {
+    ($(#[$doc:meta])* $name:ident: $int:ty { $($(#[$item_doc:meta])* $item:ident = $number:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr($int)]
+        pub enum $name { $($(#[$item_doc])* $item = $number),+ }
+
+        impl $name {
+            /// All of them, in the order of their numbers.
+            pub const ALL: &'static [Self] = &[$(Self::$item),+];
+
+            /// From the number that travels.
+            pub fn from_number(number: $int) -> Option<Self> {
+                match number { $($number => Some(Self::$item),)+ _ => None }
+            }
+
+            /// The number that travels.
+            pub fn number(self) -> $int {
+                self as $int
+            }
+        }
+    };
+}
+
+numbered! {
+    /// The type of a packet.
+    Kind: u8 {
+        /// Wants a connection; the answer is a welcome or a refusal.
+        Hello = 1,
+        /// Knows the key and shows who asks how to prove that the hello is no replay.
+        Welcome = 2,
+        /// The proof: the connection is there.
+        Confirm = 3,
+        /// A message, or a fragment of one, with its payload. Sequenced.
+        Data = 4,
+        /// A message on a normal channel whose payload waits at the sender. Sequenced.
+        Rts = 5,
+        /// The receiver has a buffer for such a message. Sequenced.
+        Cts = 6,
+        /// A fragment of such a message. Sequenced.
+        Body = 7,
+        /// The receiver is done with a message on a normal channel. Sequenced.
+        Fin = 8,
+        /// Writes to a window. Sequenced.
+        Put = 9,
+        /// Reads from a window. Sequenced.
+        Get = 10,
+        /// Changes a word of a window. Sequenced.
+        Atomic = 11,
+        /// How a one-sided operation went.
+        Answer = 12,
+        /// What has arrived.
+        Ack = 13,
+        /// A message was not taken for now.
+        Nak = 14,
+        /// A packet, and what it belongs to, is refused for good.
+        Refuse = 15,
+        /// Are you there, and do packets of this size reach you?
+        Probe = 16,
+        /// Yes.
+        ProbeAnswer = 17,
+        /// The port closes; nothing sequenced follows. Sequenced.
+        Close = 18,
+    }
+}
+
+impl Kind {
+    /// Whether it takes a sequence number and is sent again until it is acknowledged.
+    #[inline]
+    pub fn is_sequenced(self) -> bool {
+        use Kind::*;
+        matches!(
+            self,
+            Data | Rts | Cts | Body | Fin | Put | Get | Atomic | Close
+        )
+    }
+
+    /// Whether it belongs to the set-up of a connection, and is checked with the job's key.
+    #[inline]
+    pub fn is_setup(self) -> bool {
+        matches!(self, Self::Hello | Self::Welcome | Self::Confirm)
+    }
+}
+
+numbered! {
+    /// Why a message was not taken for now.
+    NakReason: u8 {
+        /// No room for messages on the system channel.
+        SystemBusy = 1,
+        /// No room for messages on normal channels.
+        NormalBusy = 2,
+    }
+}
+
+numbered! {
+    /// Why something is refused for good.
+    RefuseReason: u8 {
+        /// The version is not spoken here; the detail names both.
+        Version = 1,
+        /// The job's key is another.
+        Key = 2,
+        /// Nobody has opened the port.
+        NoPort = 3,
+        /// There is no such connection, or not any more.
+        Stale = 4,
+        /// The port does not allow this peer.
+        NotAllowed = 5,
+        /// The port takes no more connections.
+        Full = 6,
+    }
+}
+
+numbered! {
+    /// How a message on a normal channel has ended at its receiver.
+    FinStatus: u8 {
+        /// It is in the receiver's buffer.
+        Ok = 0,
+        /// It is longer than the buffer; the detail is the buffer's length in bytes.
+        Truncated = 1,
+        /// The receiver has taken its buffer back.
+        Canceled = 2,
+        /// The receiver's memory could not be written.
+        Fault = 3,
+        /// The receiver has no memory.
+        NoMemory = 4,
+    }
+}
+
+numbered! {
+    /// How a one-sided operation has ended at the owner of the window.
+    RmaStatus: u8 {
+        /// Done.
+        Ok = 0,
+        /// The owner does not permit this kind of access.
+        Denied = 1,
+        /// Outside the window, or not aligned.
+        Range = 2,
+        /// Nothing is bound there.
+        NoWindow = 3,
+    }
+}
+
+/// Bits that go with a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(u16);
+
+impl Flags {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// The first fragment.
+    pub const FIRST: Self = Self(1);
+    /// The last fragment.
+    pub const LAST: Self = Self(2);
+    /// May be lost: takes no sequence number.
+    pub const UNRELIABLE: Self = Self(4);
+    /// The owner of the window is told.
+    pub const NOTIFY: Self = Self(8);
+    /// Was sent before.
+    pub const RETRANSMIT: Self = Self(16);
+    /// To be acknowledged at once.
+    pub const ACK_NOW: Self = Self(32);
+    /// The payload is only there to be overwritten by the answer.
+    pub const PADDED: Self = Self(64);
+
+    const ALL: u16 = 127;
+
+    /// Whether all of `other` is set.
+    #[inline]
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The number that travels.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
+    /// From the number that travels; `None` if a bit has no meaning.
+    pub fn from_number(number: u16) -> Option<Self> {
+        (number & !Self::ALL == 0).then_some(Self(number))
+    }
+}
+
+impl core::ops::BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl core::ops::BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}

@@ -1,0 +1,25 @@
+//! Packets between nodes: their formats, and the keyed check that each carries ([WIRE-1] to [WIRE-3]).
+//!
+//! Read [`Header`] (the 64 bytes that every packet begins with), [`Kind`] (what it says), [`body`] (payloads with a
+//! form of their own) and [`check`](JobKeys) (why a packet is believed). Whatever comes from the network is first
+//! a checked view, then plain values; nothing panics on any input.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod body;
+mod bytes;
+mod header;
+mod keys;
+mod kind;
+mod nh;
+mod parse;
+mod seal;
+mod siphash;
+pub mod udp_port;
+
+pub use header::{HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, VERSION};
+pub use keys::{CheckKey, JobKeys, Transcript};
+pub use kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
+pub use parse::{ParseError, parse};
+pub use seal::{seal, verify};
