@@ -5,8 +5,8 @@ mod common;
 use std::net::IpAddr;
 
 use bcl_udp::mtu::largest_datagram_bytes;
-use bcl_udp::{SendError, Socket, Trouble};
-use common::{buffers, contents, datagram, exchange, wait};
+use bcl_udp::{Buffers, SendError, Socket, Trouble};
+use common::{contents, datagram, exchange, wait};
 use proptest::prelude::*;
 
 fn pair(address: &str) -> (Socket, Socket) {
@@ -99,7 +99,7 @@ fn a_receiver_is_told_too_and_loses_nothing() {
     other.send(one.local_address(), &[datagram(&sent)]).unwrap();
     one.send(nobody, &[datagram(&sent)]).unwrap();
     assert!(wait(&one));
-    let mut buffers = buffers();
+    let mut buffers = Buffers::new();
     let received: Vec<_> = one.receive(&mut buffers).unwrap().unwrap().collect();
     assert_eq!(received, [&sent[..]]);
     assert!(one.next_report().is_some());

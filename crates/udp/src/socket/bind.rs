@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
+use super::coalescing::Coalescing;
 use super::send::Scratch;
 use super::{Settings, Socket, holder};
 use crate::options::{self, UDP_GRO, UDP_SEGMENT};
@@ -83,7 +84,7 @@ impl Socket {
             fd,
             local,
             settings,
-            expect_coalesced: false,
+            coalescing: Coalescing::new(settings.coalesces),
             reports: VecDeque::new(),
             scratch: Scratch::default(),
         })
@@ -141,7 +142,8 @@ fn set_up(fd: BorrowedFd<'_>, local: IpAddr) -> io::Result<Settings> {
         receive_buffer_bytes: sockopt::socket_recv_buffer_size(fd)?,
         // Size 0 is "no segmentation unless a message asks for it": known to kernels from 4.18.
         segments: options::set(fd, (libc::SOL_UDP, UDP_SEGMENT), 0).is_ok(),
-        coalesces: options::set(fd, (libc::SOL_UDP, UDP_GRO), 1).is_ok(),
+        // Known from 5.0, and switched on when it pays.
+        coalesces: options::set(fd, (libc::SOL_UDP, UDP_GRO), 0).is_ok(),
     })
 }
 

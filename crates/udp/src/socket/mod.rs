@@ -1,8 +1,8 @@
 //! One UDP socket: what a port of the protocol above sends and receives through.
 
 mod bind;
+mod coalescing;
 mod control;
-mod framing;
 mod holder;
 mod receive;
 mod report;
@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 pub use bind::BindError;
 pub(crate) use bind::open;
+use coalescing::Coalescing;
 pub use receive::{Buffers, Received};
 pub use report::{Report, Trouble};
 pub use send::{Datagram, SendError};
@@ -34,7 +35,7 @@ pub const HEADER_BYTES: usize = 64;
 /// let hello = Datagram { header: [7; 64], payload: [b"hello", b""] };
 /// one.send(other.local_address(), &[hello])?;
 ///
-/// let mut buffers = Buffers::new(|datagram| datagram.len());
+/// let mut buffers = Buffers::new();
 /// let received = other.receive(&mut buffers)?.expect("loopback delivers at once");
 /// assert_eq!(received.from(), one.local_address());
 /// for datagram in received {
@@ -47,8 +48,7 @@ pub struct Socket {
     fd: OwnedFd,
     local: SocketAddr,
     settings: Settings,
-    /// Whether the last thing received may have been coalesced: the next is asked for with its size.
-    expect_coalesced: bool,
+    coalescing: Coalescing,
     reports: VecDeque<Report>,
     scratch: send::Scratch,
 }
@@ -62,7 +62,7 @@ pub struct Settings {
     pub receive_buffer_bytes: usize,
     /// Many datagrams go through the kernel's stack as one (`UDP_SEGMENT`).
     pub segments: bool,
-    /// Many datagrams of one sender arrive as one (`UDP_GRO`).
+    /// Many datagrams of one sender arrive as one (`UDP_GRO`) when they come in a stream.
     pub coalesces: bool,
 }
 

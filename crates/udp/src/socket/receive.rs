@@ -2,12 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 use std::slice::ChunksMut;
 
 use super::control::{self, Room, space};
-use super::framing::{self, SURELY_ONE_BYTES};
 use super::{Socket, report};
 use crate::address::RawAddress;
 use crate::options::UDP_GRO;
@@ -21,26 +20,20 @@ const MAX_PENDING: usize = 16;
 /// Room for the size of the segments.
 type SizeRoom = Room<{ space(size_of::<libc::c_int>()) }>;
 
-/// Where received datagrams are put.
-///
-/// The kernel tells where coalesced datagrams part only to a call that costs more, and polling for one small
-/// datagram should cost as little as possible. So the cheap call is used while datagrams are small, and for the
-/// first large ones after such a time the datagrams themselves are asked how long they are: `claimed_bytes` reads
-/// that from the header at the start of its argument, which it must not trust. Claims that do not fit each other
-/// are not followed.
+/// Where received datagrams are put: 64 KiB, of which untouched pages take no memory.
 #[derive(Debug)]
-pub struct Buffers {
-    bytes: Box<[u8]>,
-    claimed_bytes: fn(&[u8]) -> usize,
-}
+pub struct Buffers(Box<[u8]>);
 
 impl Buffers {
-    /// 64 KiB, of which untouched pages take no memory.
-    pub fn new(claimed_bytes: fn(&[u8]) -> usize) -> Buffers {
-        Buffers {
-            bytes: vec![0; ROOM_BYTES].into_boxed_slice(),
-            claimed_bytes,
-        }
+    /// Allocates them.
+    pub fn new() -> Buffers {
+        Buffers(vec![0; ROOM_BYTES].into_boxed_slice())
+    }
+}
+
+impl Default for Buffers {
+    fn default() -> Buffers {
+        Buffers::new()
     }
 }
 
@@ -72,28 +65,31 @@ impl<'b> Iterator for Received<'b> {
 
 impl ExactSizeIterator for Received<'_> {}
 
-/// How many bytes came from where, and the size of each datagram among them if the kernel has told.
+/// How many bytes came from where, in datagrams of which length.
 struct Arrival {
     len: usize,
     from: RawAddress,
-    segment_bytes: Option<usize>,
+    segment_bytes: usize,
 }
 
 impl Socket {
-    /// Takes what has arrived of one sender; `None` when nothing has. Makes one system call.
+    /// Takes what has arrived of one sender; `None` when nothing has. Makes one system call, nearly always.
     ///
     /// Errors of the network do not come this way but as [`Report`](super::Report)s.
     pub fn receive<'b>(&mut self, into: &'b mut Buffers) -> io::Result<Option<Received<'b>>> {
         for _ in 0..MAX_PENDING {
-            let result = if self.expect_coalesced {
-                self.receive_message(&mut into.bytes)
+            let result = if self.coalescing.is_on() {
+                self.receive_message(&mut into.0)
             } else {
-                self.receive_quickly(&mut into.bytes)
+                self.receive_quickly(&mut into.0)
             };
             match result {
                 Ok(arrival) => return Ok(self.received(arrival, into)),
                 Err(error) => match error.raw_os_error() {
-                    Some(libc::EAGAIN) => return Ok(None),
+                    Some(libc::EAGAIN) => {
+                        self.coalescing.on_nothing(self.fd.as_fd());
+                        return Ok(None);
+                    }
                     Some(errno) if report::may_be_pending(errno) => self.collect_reports(),
                     Some(libc::EINTR) => {}
                     _ => return Err(error),
@@ -104,20 +100,19 @@ impl Socket {
     }
 
     fn received<'b>(&mut self, arrival: Arrival, into: &'b mut Buffers) -> Option<Received<'b>> {
-        self.expect_coalesced = arrival.len >= SURELY_ONE_BYTES && self.settings.coalesces;
         // An empty datagram has no header: nobody who speaks our protocol has sent it.
         let from = arrival.from.get().filter(|_| arrival.len > 0)?;
-        let bytes = &mut into.bytes[..arrival.len];
-        let segment_bytes = arrival
-            .segment_bytes
-            .unwrap_or_else(|| framing::segment_bytes(bytes, into.claimed_bytes));
+        let was_coalesced = arrival.segment_bytes < arrival.len;
+        self.coalescing
+            .on_arrival(self.fd.as_fd(), arrival.len, was_coalesced);
+        let bytes = &mut into.0[..arrival.len];
         Some(Received {
             from,
-            datagrams: bytes.chunks_mut(segment_bytes),
+            datagrams: bytes.chunks_mut(arrival.segment_bytes),
         })
     }
 
-    /// The cheapest way, which tells no sizes.
+    /// The cheapest way, which tells no sizes: only while nothing is coalesced.
     fn receive_quickly(&self, bytes: &mut [u8]) -> io::Result<Arrival> {
         let mut from = RawAddress::EMPTY;
         let mut from_len = RawAddress::ROOM;
@@ -132,10 +127,11 @@ impl Socket {
                 &raw mut from_len,
             )
         };
+        let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
         Ok(Arrival {
-            len: usize::try_from(len).map_err(|_| io::Error::last_os_error())?,
+            len,
             from,
-            segment_bytes: None,
+            segment_bytes: len,
         })
     }
 
@@ -164,7 +160,7 @@ impl Socket {
         Ok(Arrival {
             len,
             from,
-            segment_bytes: Some(told.filter(|size| *size > 0).unwrap_or(len.max(1))),
+            segment_bytes: told.filter(|size| *size > 0).unwrap_or(len),
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::address::RawAddress;
 
 /// Up to here a lone payload is copied behind its header, so that `sendto` can take both: the copy
 /// costs less than the 66 ns for which the kernel reads a list of two slices.
-const COPY_UP_TO_BYTES: usize = 1024;
+const COPY_UP_TO_BYTES: usize = 512 - HEADER_BYTES;
 
 /// How many errors that belong to earlier datagrams are passed over in one call.
 const MAX_PENDING: usize = 4;
@@ -38,7 +38,7 @@ impl Datagram<'_> {
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The socket's buffer or the interface's queue is full: keep the datagrams, and try again later.
-    #[error("no room in the send buffer for {to}: try again when the socket is writable")]
+    #[error("no room in the send buffer for {to}: try again a little later")]
     Full {
         /// Where to.
         to: SocketAddr,

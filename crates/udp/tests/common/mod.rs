@@ -20,15 +20,6 @@ pub fn contents(number: u32, len_bytes: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a datagram made by [`contents`] says of its length.
-pub fn claimed_bytes(datagram: &[u8]) -> usize {
-    u32::from_le_bytes([datagram[0], datagram[1], datagram[2], datagram[3]]) as usize
-}
-
-pub fn buffers() -> Buffers {
-    Buffers::new(claimed_bytes)
-}
-
 /// `bytes` as a datagram whose payload lies in two places.
 pub fn datagram(bytes: &[u8]) -> Datagram<'_> {
     let (header, payload) = bytes.split_first_chunk::<HEADER_BYTES>().unwrap();
@@ -42,7 +33,7 @@ pub fn datagram(bytes: &[u8]) -> Datagram<'_> {
 /// Sends all of `contents`, taking what arrives meanwhile, and returns what has arrived.
 pub fn exchange(from: &mut Socket, to: &mut Socket, contents: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let batch: Vec<Datagram<'_>> = contents.iter().map(|bytes| datagram(bytes)).collect();
-    let mut buffers = buffers();
+    let mut buffers = Buffers::new();
     let mut arrived = Vec::new();
     let mut sent = 0;
     while sent < batch.len() {
@@ -61,7 +52,7 @@ pub fn exchange(from: &mut Socket, to: &mut Socket, contents: &[Vec<u8>]) -> Vec
 /// Until a datagram gets through: neighbours are asked first, and links take a moment to come up.
 pub fn meet(from: &mut Socket, to: &mut Socket) {
     let hello = contents(0, HEADER_BYTES);
-    let mut buffers = buffers();
+    let mut buffers = Buffers::new();
     for _ in 0..10 {
         from.send(to.local_address(), &[datagram(&hello)]).unwrap();
         if wait(to) {
