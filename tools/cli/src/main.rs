@@ -34,6 +34,9 @@ enum Command {
     Info(info::Arguments),
     Stat(stat::Arguments),
     Run(run::Arguments),
+    /// The helper that `bcl run` starts on a host.
+    #[command(hide = true)]
+    RunRemote,
     Send(transfer::send::Arguments),
     Recv(transfer::recv::Arguments),
     Completions(generate::Completions),
@@ -57,11 +60,12 @@ fn main() -> ExitCode {
 
 fn execute(command: Command) -> Result<ExitCode> {
     // The launcher passes signals on instead of ending by them.
-    if !matches!(command, Command::Run(_)) {
+    if !matches!(command, Command::Run(_) | Command::RunRemote) {
         interrupt::exit_tidily_on_signals()?;
     }
     match command {
         Command::Run(arguments) => return run::run(&arguments),
+        Command::RunRemote => return run::remote::run(),
         Command::Perf(arguments) => perf::run(arguments)?,
         Command::Send(arguments) => transfer::send::run(&arguments)?,
         Command::Recv(arguments) => transfer::recv::run(&arguments)?,

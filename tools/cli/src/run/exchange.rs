@@ -68,10 +68,6 @@ impl Exchange {
         self.talks[rank].is_over = true;
     }
 
-    pub fn is_over(&self, rank: usize) -> bool {
-        self.talks[rank].is_over
-    }
-
     /// Those who wait for somebody that will never come. To be told by closing their sockets.
     pub fn waiting_in_vain(&self) -> Vec<usize> {
         let is_hopeless = self

@@ -1,18 +1,18 @@
 //! Starting one process of the job: environment, streams, core, and what ties it to the launcher.
 
-use std::fs::File;
+use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use bcl::{Folder, JobKey};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
+use serde::{Deserialize, Serialize};
 
-use super::{Arguments, Bind, signals};
+use super::{outlet, signals};
 use crate::cores;
 use crate::failure::{Failure, Result};
 
@@ -20,11 +20,40 @@ use crate::failure::{Failure, Result};
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 
-/// Everything that the processes of a job have in common.
-pub struct Launcher<'a> {
-    arguments: &'a Arguments,
-    folder: PathBuf,
-    key: String,
+/// What all processes of a job on one host have in common.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// The program and its arguments.
+    pub program: Vec<OsString>,
+    /// How many processes the job has, on all hosts.
+    pub size: u32,
+    /// The job's key, in hex.
+    pub key: String,
+    /// What is set beside what the launcher of the host has in its own environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where they run, if not where the launcher does.
+    pub folder: Option<PathBuf>,
+    /// Whether each is kept on a core.
+    pub is_bound: bool,
+}
+
+/// Where a process reads and writes.
+#[derive(Debug, Clone, Copy)]
+pub enum Streams<'a> {
+    /// As the launcher does; only rank 0 has input.
+    Inherited,
+    /// Output through pipes, input as before.
+    PipedOutput,
+    /// All through pipes; only rank 0 has input.
+    Piped,
+    /// Output to files in this folder, input as before.
+    Files(&'a Path),
+}
+
+/// Starts the processes of a host.
+pub struct Starter<'a> {
+    task: &'a Task,
+    streams: Streams<'a>,
     cores: Vec<usize>,
 }
 
@@ -33,31 +62,26 @@ pub struct Started {
     pub child: Child,
     /// The launcher's end of BCL_LAUNCH_FD.
     pub launch: UnixStream,
-    /// Its output, where the launcher passes it on.
+    /// Its streams, where the launcher passes them on.
+    pub stdin: Option<OwnedFd>,
     pub stdout: Option<OwnedFd>,
     pub stderr: Option<OwnedFd>,
 }
 
-impl<'a> Launcher<'a> {
-    pub fn new(arguments: &'a Arguments, folder: &Folder, key: &JobKey) -> Result<Self> {
-        if let Some(output) = &arguments.output {
-            std::fs::create_dir_all(output).map_err(|error| {
-                Failure::system(format_args!("create {}", output.display()), error)
-            })?;
-        }
+impl<'a> Starter<'a> {
+    pub fn new(task: &'a Task, streams: Streams<'a>) -> Result<Self> {
         Ok(Self {
-            arguments,
-            folder: folder.path().to_owned(),
-            key: key.to_hex(),
+            task,
+            streams,
             cores: cores::allowed()?,
         })
     }
 
-    /// Starts process `rank`. Call from the main thread: the kernel takes the death of the calling thread for
-    /// that of the launcher.
-    pub fn start(&self, rank: u32) -> Result<Started> {
+    /// Starts process `rank`, the one with this `index` on its host. Call from the main thread: the kernel takes
+    /// the death of the calling thread for that of the launcher.
+    pub fn start(&self, rank: u32, index: usize) -> Result<Started> {
         let (program, arguments) = self
-            .arguments
+            .task
             .program
             .split_first()
             .ok_or_else(|| Failure::usage("which program?"))?;
@@ -69,20 +93,26 @@ impl<'a> Launcher<'a> {
         let mut command = Command::new(program);
         command
             .args(arguments)
+            .envs(
+                self.task
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
             .env("BCL_RANK", rank.to_string())
-            .env("BCL_SIZE", self.arguments.processes.to_string())
-            .env("BCL_JOB_KEY", &self.key)
-            .env("BCL_DIR", &self.folder)
+            .env("BCL_SIZE", self.task.size.to_string())
+            .env("BCL_JOB_KEY", &self.task.key)
             .env("BCL_LAUNCH_FD", theirs.as_raw_fd().to_string());
-        if rank > 0 {
-            command.stdin(Stdio::null());
+        if let Some(folder) = &self.task.folder {
+            enter(&mut command, folder)?;
         }
-        self.direct_output(&mut command, rank)?;
-        self.tie(&mut command, rank, theirs.as_raw_fd());
+        self.direct(&mut command, rank)?;
+        self.tie(&mut command, index, theirs.as_raw_fd());
         let mut child = command
             .spawn()
             .map_err(|error| cannot_start(Path::new(program), &error))?;
         Ok(Started {
+            stdin: child.stdin.take().map(Into::into),
             stdout: child.stdout.take().map(Into::into),
             stderr: child.stderr.take().map(Into::into),
             child,
@@ -90,27 +120,29 @@ impl<'a> Launcher<'a> {
         })
     }
 
-    fn direct_output(&self, command: &mut Command, rank: u32) -> Result<()> {
-        if self.arguments.prefix {
-            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    fn direct(&self, command: &mut Command, rank: u32) -> Result<()> {
+        match self.streams {
+            _ if rank > 0 => drop(command.stdin(Stdio::null())),
+            Streams::Piped => drop(command.stdin(Stdio::piped())),
+            _ => {}
         }
-        if let Some(folder) = &self.arguments.output {
-            let create = |name: String| {
-                let path = folder.join(name);
-                File::create(&path).map_err(|error| {
-                    Failure::system(format_args!("create {}", path.display()), error)
-                })
-            };
-            command.stdout(create(format!("{rank}.out"))?);
-            command.stderr(create(format!("{rank}.err"))?);
+        match self.streams {
+            Streams::Inherited => {}
+            Streams::PipedOutput | Streams::Piped => {
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            }
+            Streams::Files(folder) => {
+                let [(out, _), (err, _)] = outlet::create_files(folder, rank as usize)?;
+                command.stdout(out).stderr(err);
+            }
         }
         Ok(())
     }
 
     /// What can only be done in the new process before it becomes the program.
-    fn tie(&self, command: &mut Command, rank: u32, launch_fd: i32) {
-        let core = (self.arguments.bind == Bind::Core && !self.cores.is_empty())
-            .then(|| self.cores[rank as usize % self.cores.len()]);
+    fn tie(&self, command: &mut Command, index: usize, launch_fd: i32) {
+        let core = (self.task.is_bound && !self.cores.is_empty())
+            .then(|| self.cores[index % self.cores.len()]);
         let launcher = getpid();
         let prepare = move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -132,6 +164,17 @@ impl<'a> Launcher<'a> {
         // SAFETY: `prepare` makes system calls only, and allocates nothing.
         unsafe { command.pre_exec(prepare) };
     }
+}
+
+/// Checked beforehand: afterwards a missing folder looks like a missing program.
+fn enter(command: &mut Command, folder: &Path) -> Result<()> {
+    let failed = |error| Failure::system(format_args!("enter {}", folder.display()), error);
+    let is_folder = std::fs::metadata(folder).map_err(failed)?.is_dir();
+    if !is_folder {
+        return Err(failed(std::io::ErrorKind::NotADirectory.into()));
+    }
+    command.current_dir(folder).env("PWD", folder);
+    Ok(())
 }
 
 fn cannot_start(program: &Path, error: &std::io::Error) -> Failure {

@@ -1,82 +1,68 @@
-//! `bcl run`: starts the processes of a job on this node and looks after them to the end.
+//! `bcl run`: starts the processes of a job, on this host or on others, and looks after them to the end.
+//!
+//! A [`Supervisor`] decides; the processes are at [sites](site): a [`Crew`] on this host, or links to
+//! [helpers](remote) on others, each with a crew of its own.
 
+mod arguments;
+mod crew;
 mod exchange;
+mod hosts;
 mod launch;
 mod lines;
 mod outcome;
+mod outlet;
+pub mod remote;
 mod signals;
+mod site;
 mod supervise;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use bcl::{Folder, JobKey};
-use clap::{Args, ValueEnum};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::{Failure, Result};
-use launch::Launcher;
+pub use arguments::Arguments;
+use crew::Crew;
+use launch::{Starter, Streams};
+use outlet::Outlet;
 use signals::Signals;
 use supervise::Supervisor;
 
-/// Start N processes of a program that find each other.
-///
-/// Each process gets BCL_RANK (from 0), BCL_SIZE, BCL_JOB_KEY (a new one for each job) and BCL_LAUNCH_FD, over which
-/// `bcl::Job` and `bcl_job_exchange` exchange addresses. If one fails, the others get SIGTERM, and SIGKILL two
-/// seconds later. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all.
-///
-/// The exit status is that of the first process that failed, 128 + N if signal N killed it, 124 after --timeout,
-/// 127 if the program is not found, 126 if it cannot be executed.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  bcl run -n 4 ./ring\n  bcl run -n 8 --prefix --bind core -- ./solver --steps 100"
-)]
-pub struct Arguments {
-    /// How many processes.
-    #[arg(short = 'n', long = "processes", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
-    processes: u32,
-    /// Put `[rank] ` before each line of output.
-    #[arg(long, conflicts_with = "output")]
-    prefix: bool,
-    /// Write the output of each process to files in this folder: RANK.out and RANK.err.
-    #[arg(long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Keep each process on one core, or let the system place them.
-    #[arg(long, value_enum, default_value_t = Bind::None)]
-    bind: Bind,
-    /// End the job after this time, with status 124.
-    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout)]
-    timeout: Option<Duration>,
-    /// The program and its arguments.
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
-    program: Vec<OsString>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Bind {
-    None,
-    Core,
-}
-
 /// Runs the job; the status is what its processes deserve.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let folder =
-        Folder::open(Folder::default_path()).map_err(|error| Failure::new(error.to_string()))?;
+    let hosts = arguments.hosts()?;
+    arguments.make_output()?;
     raise_descriptor_limit();
     let signals = Signals::take()?;
     let key = JobKey::random().map_err(|error| Failure::new(error.to_string()))?;
-    let launcher = Launcher::new(arguments, &folder, &key)?;
-    let status = Supervisor::new(arguments, signals).run(&launcher);
+    let status = match hosts.is_empty() {
+        true => run_here(arguments, &signals, &key),
+        false => hosts::run(arguments, &hosts, &signals, &key),
+    };
+    status.map(ExitCode::from)
+}
+
+fn run_here(arguments: &Arguments, signals: &Signals, key: &JobKey) -> Result<u8> {
+    let folder =
+        Folder::open(Folder::default_path()).map_err(|error| Failure::new(error.to_string()))?;
+    let size = arguments.size(&[]);
+    let mut environment = arguments.environment();
+    environment.push(("BCL_DIR".into(), folder.path().into()));
+    let task = arguments.task(size, key, environment);
+    let streams = match &arguments.output {
+        Some(files) => Streams::Files(files),
+        None if arguments.prefix => Streams::PipedOutput,
+        None => Streams::Inherited,
+    };
+    let crew = Crew::start(&Starter::new(&task, streams)?, 0..size)?;
+    let homes = vec![0; size as usize];
+    let outlet = Outlet::shared(size as usize, arguments.prefix);
+    let supervisor = Supervisor::new(arguments, signals, vec![Box::new(crew)], homes, outlet);
+    let status = supervisor.sharing_the_terminal().run();
     // What was killed could not take its names with it. That some may stay is no reason to fail.
     let _ = folder.sweep();
-    Ok(ExitCode::from(status?))
+    status
 }
 
 /// Each connection takes descriptors, and the soft limit is 1024 by tradition only.
@@ -90,9 +76,8 @@ fn raise_descriptor_limit() {
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
-fn parse_timeout(text: &str) -> std::result::Result<Duration, String> {
-    let seconds: Option<f64> = text.parse().ok();
-    seconds
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| format!("'{text}' is not a time: write seconds, as in 90"))
+/// What this host calls itself.
+fn host_name() -> String {
+    let names = rustix::system::uname();
+    names.nodename().to_string_lossy().into_owned()
 }

@@ -3,30 +3,46 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// The status for the launcher: the process' own, or 128 + N if signal N ended it.
-pub fn status(ended: ExitStatus) -> u8 {
-    match (ended.code(), ended.signal()) {
-        (Some(code), _) => code as u8,
-        (None, Some(signal)) => (128 + signal) as u8,
-        (None, None) => 1,
+/// How a process ended, wherever it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Ended {
+    Exited(u8),
+    Killed { signal: u8, has_dumped_core: bool },
+}
+
+impl From<ExitStatus> for Ended {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (None, Some(signal)) => Self::Killed {
+                signal: signal as u8,
+                has_dumped_core: status.core_dumped(),
+            },
+            (code, _) => Self::Exited(code.unwrap_or(1) as u8),
+        }
+    }
+}
+
+impl Ended {
+    /// The status for the launcher: the process' own, or 128 + N if signal N ended it.
+    pub fn status(self) -> u8 {
+        match self {
+            Self::Exited(status) => status,
+            Self::Killed { signal, .. } => 128 + (signal & 0x7f),
+        }
     }
 }
 
 /// Who failed, and how.
-pub fn describe(rank: usize, pid: u32, ended: ExitStatus) -> String {
-    let host = rustix::system::uname();
-    let host = host.nodename().to_string_lossy();
-    let how = match (ended.code(), ended.signal()) {
-        (Some(code), _) => format!("exited with status {code}"),
-        (None, Some(number)) => {
-            let core = if ended.core_dumped() {
-                ", core dumped"
-            } else {
-                ""
-            };
-            format!("was killed by signal {number}{}{core}", name(number))
+pub fn describe(rank: u32, host: &str, pid: u32, ended: Ended) -> String {
+    let how = match ended {
+        Ended::Exited(status) => format!("exited with status {status}"),
+        Ended::Killed {
+            signal,
+            has_dumped_core,
+        } => {
+            let core = if has_dumped_core { ", core dumped" } else { "" };
+            format!("was killed by signal {signal}{}{core}", name(signal.into()))
         }
-        (None, None) => "ended in an unknown way".into(),
     };
     format!("rank {rank} on {host} (pid {pid}) {how}")
 }
@@ -58,18 +74,22 @@ fn name(signal: i32) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_killed_process_counts_128_more_than_the_signal() {
-        assert_eq!(status(ExitStatus::from_raw(3 << 8)), 3);
-        assert_eq!(status(ExitStatus::from_raw(libc::SIGSEGV)), 139);
+    fn ended(raw: i32) -> Ended {
+        ExitStatus::from_raw(raw).into()
     }
 
     #[test]
-    fn the_words_name_rank_process_and_cause() {
-        let killed = describe(2, 77, ExitStatus::from_raw(libc::SIGSEGV));
-        assert!(killed.starts_with("rank 2 on "), "{killed}");
-        assert!(killed.ends_with("(pid 77) was killed by signal 11 (SIGSEGV)"));
-        let failed = describe(0, 77, ExitStatus::from_raw(3 << 8));
-        assert!(failed.ends_with("exited with status 3"));
+    fn a_killed_process_counts_128_more_than_the_signal() {
+        assert_eq!(ended(3 << 8).status(), 3);
+        assert_eq!(ended(libc::SIGSEGV).status(), 139);
+    }
+
+    #[test]
+    fn the_words_name_rank_host_process_and_cause() {
+        assert_eq!(
+            describe(2, "left", 77, ended(libc::SIGSEGV)),
+            "rank 2 on left (pid 77) was killed by signal 11 (SIGSEGV)"
+        );
+        assert!(describe(0, "left", 77, ended(3 << 8)).ends_with("exited with status 3"));
     }
 }

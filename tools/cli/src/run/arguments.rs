@@ -1,0 +1,156 @@
+//! What `bcl run` can be told.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bcl::JobKey;
+use clap::{Args, ValueEnum};
+
+use super::hosts::list::{self, Host, MapBy};
+use super::hosts::variable;
+use super::launch::Task;
+use crate::failure::{Failure, Result};
+
+/// Set for each process or host, and not taken over from the launcher's environment.
+const OWN_VARIABLES: [&str; 6] = [
+    "BCL_JOB_KEY",
+    "BCL_JOB_KEY_FILE",
+    "BCL_LAUNCH_FD",
+    "BCL_NODE",
+    "BCL_RANK",
+    "BCL_SIZE",
+];
+
+/// Start N processes of a program that find each other, on this host or on several.
+///
+/// Each process gets BCL_RANK (from 0), BCL_SIZE, BCL_JOB_KEY (a new one for each job) and BCL_LAUNCH_FD, over which
+/// `bcl::Job` and `bcl_job_exchange` exchange addresses. If one fails, the others get SIGTERM, and SIGKILL two
+/// seconds later. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on to all.
+///
+/// The exit status is that of the first process that failed, 128 + N if signal N killed it, 124 after --timeout,
+/// 127 if the program is not found, 126 if it cannot be executed, 255 if a host cannot be reached or is lost.
+///
+/// With --hosts or --hostfile the processes are started by ssh, or by the command that --launcher or BCL_LAUNCHER
+/// names; it is given a host and a command, as ssh is. This host needs none. `bcl` has to be installed on the hosts.
+/// The processes run in the same working directory and get the BCL_ variables of this one, those that -x names, and
+/// BCL_NODE: the number that the nodes file (see bcl(1)) has for the host, else that of its default route. Rank 0
+/// reads the input. The job's key is on no command line.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  bcl run -n 4 ./ring\n  bcl run -n 8 --prefix --bind core -- ./solver --steps 100\n  \
+                  bcl run --hosts left:2,right:2 -n 4 ./ring"
+)]
+pub struct Arguments {
+    /// How many processes [default with hosts: one for each slot].
+    #[arg(short = 'n', long = "processes", value_name = "N", required_unless_present_any = ["hosts", "hostfile"], value_parser = clap::value_parser!(u32).range(1..=65535))]
+    processes: Option<u32>,
+    /// Hosts to run on, each with how many processes it takes before the next one's turn.
+    #[arg(long, value_name = "HOST[:SLOTS]", value_delimiter = ',')]
+    hosts: Vec<Host>,
+    /// As --hosts, from a file: a host a line, `HOST`, `HOST:SLOTS` or `HOST slots=SLOTS`; # begins a remark.
+    #[arg(long, value_name = "FILE", conflicts_with = "hosts")]
+    hostfile: Option<PathBuf>,
+    /// How ranks go round the hosts: filling the slots of one after the other, or one to each in turn.
+    #[arg(long, value_enum, value_name = "WAY", default_value_t = MapBy::Slot)]
+    pub map_by: MapBy,
+    /// The remote shell, with options of its own [default: BCL_LAUNCHER, else ssh].
+    #[arg(long, value_name = "COMMAND")]
+    pub launcher: Option<String>,
+    /// Where `bcl` is on the hosts [default: where it is here].
+    #[arg(long, value_name = "PATH")]
+    pub remote_bcl: Option<PathBuf>,
+    /// Give the processes this variable: as it is here, or with this value. May be repeated.
+    #[arg(short = 'x', value_name = "NAME[=VALUE]", value_parser = variable)]
+    variables: Vec<(OsString, OsString)>,
+    /// Put `[rank] ` before each line of output.
+    #[arg(long, conflicts_with = "output")]
+    pub prefix: bool,
+    /// Write the output of each process to files in this folder: RANK.out and RANK.err.
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Keep each process on one core, or let the system place them.
+    #[arg(long, value_enum, default_value_t = Bind::None)]
+    bind: Bind,
+    /// End the job after this time, with status 124.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_timeout)]
+    timeout: Option<Duration>,
+    /// The program and its arguments.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    program: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Bind {
+    None,
+    Core,
+}
+
+impl Arguments {
+    /// The hosts to run on; none for this one alone.
+    pub fn hosts(&self) -> Result<Vec<Host>> {
+        match &self.hostfile {
+            Some(path) => list::read(path),
+            None => Ok(self.hosts.clone()),
+        }
+    }
+
+    /// How many processes.
+    pub fn size(&self, hosts: &[Host]) -> u32 {
+        let slots = || hosts.iter().map(|host| host.slots as u32).sum();
+        self.processes.unwrap_or_else(slots)
+    }
+
+    /// When the job has lasted long enough.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.timeout
+            .and_then(|timeout| Instant::now().checked_add(timeout))
+    }
+
+    /// What each host is to do.
+    pub fn task(&self, size: u32, key: &JobKey, environment: Vec<(OsString, OsString)>) -> Task {
+        Task {
+            program: self.program.clone(),
+            size,
+            key: key.to_hex(),
+            environment,
+            folder: None,
+            is_bound: self.bind == Bind::Core,
+        }
+    }
+
+    /// What `-x` says; all else the processes of this host inherit.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        self.variables.clone()
+    }
+
+    /// What processes on other hosts get: our BCL_ variables, and what `-x` says.
+    pub fn environment_for_hosts(&self) -> Vec<(OsString, OsString)> {
+        let ours = std::env::vars_os().filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            name.starts_with("BCL_") && !OWN_VARIABLES.contains(&&*name)
+        });
+        ours.chain(self.environment()).collect()
+    }
+
+    /// Makes the folder of `--output`.
+    pub fn make_output(&self) -> Result<()> {
+        self.output.as_ref().map_or(Ok(()), |folder| {
+            std::fs::create_dir_all(folder).map_err(|error| {
+                Failure::system(format_args!("create {}", folder.display()), error)
+            })
+        })
+    }
+}
+
+fn parse_timeout(text: &str) -> std::result::Result<Duration, String> {
+    let seconds: Option<f64> = text.parse().ok();
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| format!("'{text}' is not a time: write seconds, as in 90"))
+}

@@ -1,0 +1,263 @@
+//! The processes of a job on this host: what they write and say becomes reports, and what they are told reaches them.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Child;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::launch::{Started, Starter};
+use super::site::{Order, Report, Site};
+use crate::failure::{Failure, Result};
+
+/// Bytes taken from a stream at a time, so that no process can keep the others waiting.
+const PORTION: usize = 64 << 10;
+
+/// See the module.
+pub struct Crew {
+    members: Vec<Member>,
+    host: String,
+    /// While it is set, what the processes write stays in their pipes.
+    pub holds_output: bool,
+}
+
+struct Member {
+    rank: u32,
+    child: Child,
+    is_running: bool,
+    launch: Launch,
+    streams: Vec<Stream>,
+    input: Option<OwnedFd>,
+}
+
+/// Our end of BCL_LAUNCH_FD.
+struct Launch {
+    socket: UnixStream,
+    outbox: Vec<u8>,
+    is_over: bool,
+    is_dismissed: bool,
+}
+
+/// Output that is passed on.
+struct Stream {
+    from: OwnedFd,
+    is_error: bool,
+    is_open: bool,
+}
+
+impl Crew {
+    /// Starts processes with these ranks, or none.
+    pub fn start(starter: &Starter<'_>, ranks: impl IntoIterator<Item = u32>) -> Result<Self> {
+        let mut crew = Self {
+            members: Vec::new(),
+            host: super::host_name(),
+            holds_output: false,
+        };
+        for (index, rank) in ranks.into_iter().enumerate() {
+            let member = starter.start(rank, index);
+            match member.and_then(|started| Member::new(rank, started)) {
+                Ok(member) => crew.members.push(member),
+                Err(failure) => {
+                    crew.abandon();
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(crew)
+    }
+
+    /// The pipe to rank 0, if it runs here and reads one.
+    pub fn take_input(&mut self) -> Option<OwnedFd> {
+        let mut members = self.members.iter_mut();
+        members.find_map(|member| member.input.take())
+    }
+
+    fn signal(&self, signal: i32) {
+        for member in self.members.iter().filter(|member| member.is_running) {
+            // SAFETY: kill touches no memory. The number is that of a child not yet waited for, so nobody
+            // else has it.
+            let _ = unsafe { libc::kill(member.child.id() as libc::pid_t, signal) };
+        }
+    }
+}
+
+impl Site for Crew {
+    fn add_to<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        for member in &self.members {
+            if !member.launch.is_over {
+                let mut wanted = PollFlags::IN;
+                wanted.set(PollFlags::OUT, !member.launch.outbox.is_empty());
+                fds.push(PollFd::new(&member.launch.socket, wanted));
+            }
+            let is_wanted = |stream: &&Stream| stream.is_open && !self.holds_output;
+            let streams = member.streams.iter().filter(is_wanted);
+            fds.extend(streams.map(|stream| PollFd::new(&stream.from, PollFlags::IN)));
+        }
+    }
+
+    fn advance(&mut self, has_child_ended: bool, reports: &mut Vec<Report>) -> Result<()> {
+        for member in &mut self.members {
+            if !self.holds_output {
+                for stream in &mut member.streams {
+                    stream.read(member.rank, PORTION, reports);
+                }
+            }
+            member.launch.read(member.rank, reports);
+            member.launch.flush();
+            if has_child_ended {
+                member.reap(reports);
+            }
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, order: &Order) {
+        let (Order::Answer { rank, .. } | Order::Dismiss { rank }) = order else {
+            if let Order::Signal(signal) = order {
+                self.signal(*signal);
+            }
+            return;
+        };
+        let mut members = self.members.iter_mut();
+        let Some(member) = members.find(|member| member.rank == *rank) else {
+            return;
+        };
+        match order {
+            Order::Answer { bytes, .. } => member.launch.outbox.extend_from_slice(bytes),
+            _ => member.launch.is_dismissed = true,
+        }
+        member.launch.flush();
+    }
+
+    fn is_running(&self) -> bool {
+        self.members.iter().any(|member| member.is_running)
+    }
+
+    fn abandon(&mut self) {
+        self.signal(libc::SIGKILL);
+        for member in &mut self.members {
+            let _ = member.child.wait();
+            member.is_running = false;
+        }
+    }
+
+    fn host(&self) -> &str {
+        &self.host
+    }
+}
+
+impl Member {
+    fn new(rank: u32, started: Started) -> Result<Self> {
+        let outputs = [(started.stdout, false), (started.stderr, true)];
+        let streams = outputs.into_iter().filter_map(|(from, is_error)| {
+            let from = from?;
+            Some(unblocked(&from).map(|()| Stream {
+                from,
+                is_error,
+                is_open: true,
+            }))
+        });
+        if let Some(input) = &started.stdin {
+            unblocked(input)?;
+        }
+        Ok(Self {
+            rank,
+            child: started.child,
+            is_running: true,
+            launch: Launch {
+                socket: started.launch,
+                outbox: Vec::new(),
+                is_over: false,
+                is_dismissed: false,
+            },
+            streams: streams.collect::<Result<_>>()?,
+            input: started.stdin,
+        })
+    }
+
+    /// Reports its end, and before it all that still lies in its pipes.
+    fn reap(&mut self, reports: &mut Vec<Report>) {
+        if !self.is_running {
+            return;
+        }
+        let Ok(Some(ended)) = self.child.try_wait() else {
+            return;
+        };
+        self.is_running = false;
+        for stream in &mut self.streams {
+            stream.read(self.rank, usize::MAX, reports);
+        }
+        reports.push(Report::Ended {
+            rank: self.rank,
+            pid: self.child.id(),
+            how: ended.into(),
+        });
+    }
+}
+
+impl Launch {
+    fn read(&mut self, rank: u32, reports: &mut Vec<Report>) {
+        let mut bytes = [0; 4096];
+        while !self.is_over {
+            match self.socket.read(&mut bytes) {
+                Ok(len @ 1..) => reports.push(Report::Said {
+                    rank,
+                    bytes: bytes[..len].to_vec(),
+                }),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Ok(0) | Err(_) => {
+                    self.is_over = true;
+                    reports.push(Report::SaysNoMore { rank });
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        while !self.outbox.is_empty() {
+            match self.socket.write(&self.outbox) {
+                Ok(len) => drop(self.outbox.drain(..len)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // It has ended, which is told elsewhere.
+                Err(_) => self.outbox.clear(),
+            }
+        }
+        if self.is_dismissed {
+            let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        }
+    }
+}
+
+impl Stream {
+    /// Reads what is there, but not much more than `limit` bytes.
+    fn read(&mut self, rank: u32, limit: usize, reports: &mut Vec<Report>) {
+        let mut buffer = [0; 16 << 10];
+        let mut total = 0;
+        while self.is_open && total < limit {
+            match rustix::io::read(&self.from, &mut buffer) {
+                Ok(len @ 1..) => {
+                    total += len;
+                    reports.push(Report::Output {
+                        rank,
+                        is_error: self.is_error,
+                        bytes: buffer[..len].to_vec(),
+                    });
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Ok(0) | Err(_) => self.is_open = false,
+            }
+        }
+    }
+}
+
+/// Makes reads and writes return instead of waiting.
+pub fn unblocked(pipe: &OwnedFd) -> Result<()> {
+    rustix::fs::fcntl_getfl(pipe)
+        .and_then(|flags| rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK))
+        .map_err(|errno| Failure::system("use a pipe to a process", errno))
+}

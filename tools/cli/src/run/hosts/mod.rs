@@ -1,0 +1,220 @@
+//! `bcl run --hosts`: a helper on each host, reached by a remote shell, starts the processes there. The key and
+//! all else that they need goes over the shell's streams, and never stands on a command line.
+
+pub mod frame;
+mod link;
+pub mod list;
+mod shell;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use bcl::{JobKey, NodeId, Nodes};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::arguments::Arguments;
+use super::launch::Task;
+use super::outlet::Outlet;
+use super::signals::{Signal, Signals};
+use super::site::{Report, Site};
+use super::supervise::{Supervisor, UNREACHED};
+use crate::failure::{Failure, Result};
+use frame::{Begin, Hello};
+use link::Link;
+use list::Host;
+use shell::Shell;
+
+/// How long helpers may take to answer, all together.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the signals are looked at meanwhile.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// Runs the job on these hosts.
+pub fn run(arguments: &Arguments, hosts: &[Host], signals: &Signals, key: &JobKey) -> Result<u8> {
+    let nodes = Nodes::load().map_err(|error| Failure::new(error.to_string()))?;
+    let size = arguments.size(hosts);
+    let (hosts, homes) = used(hosts, &list::place(hosts, size as usize, arguments.map_by));
+    let shell = Shell::new(arguments.launcher.as_deref(), arguments.remote_bcl.clone())?;
+    let outlet = match &arguments.output {
+        Some(folder) => Outlet::files(size as usize, folder)?,
+        None => Outlet::shared(size as usize, arguments.prefix),
+    };
+    let mut links = Vec::with_capacity(hosts.len());
+    for host in &hosts {
+        links.push(Link::open(&host.name, shell.helper_on(host, &nodes))?);
+    }
+    greet(&mut links, signals)?;
+    let numbers = numbers(&hosts, &links, &nodes)?;
+    let here = std::env::current_dir()
+        .map_err(|error| Failure::system("find the working directory", error))?;
+    for (home, link) in links.iter_mut().enumerate() {
+        let mut environment = arguments.environment_for_hosts();
+        environment.push(("BCL_NODE".into(), numbers[home].to_string().into()));
+        let ranks = homes.iter().zip(0..).filter(|(at, _)| **at == home);
+        link.begin(Begin {
+            task: Task {
+                folder: Some(here.clone()),
+                ..arguments.task(size, key, environment)
+            },
+            ranks: ranks.map(|(_, rank)| rank).collect(),
+        });
+    }
+    let sites = links
+        .into_iter()
+        .map(|link| Box::new(link) as Box<dyn Site>);
+    Supervisor::new(arguments, signals, sites.collect(), homes, outlet).run()
+}
+
+/// Only the hosts that get a process.
+fn used(hosts: &[Host], homes: &[usize]) -> (Vec<Host>, Vec<usize>) {
+    let mut numbers = BTreeMap::new();
+    for home in homes {
+        let next = numbers.len();
+        numbers.entry(*home).or_insert(next);
+    }
+    let mut ordered: Vec<_> = numbers.iter().map(|(old, new)| (*new, *old)).collect();
+    ordered.sort();
+    let hosts = ordered.iter().map(|(_, old)| hosts[*old].clone());
+    (
+        hosts.collect(),
+        homes.iter().map(|home| numbers[home]).collect(),
+    )
+}
+
+/// Waits until all helpers have said who they are. A failure here ends all of them.
+fn greet(links: &mut [Link], signals: &Signals) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut reports = Vec::new();
+    while let Some(silent) = links.iter().find(|link| link.hello().is_none()) {
+        if Instant::now() >= deadline {
+            let text = format!("host {} has not answered for {PATIENCE:?}", silent.host());
+            return Err(Failure {
+                text,
+                status: UNREACHED,
+            });
+        }
+        let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
+        links.iter().for_each(|link| link.add_to(&mut fds));
+        let _ = poll(&mut fds, Some(&LOOK));
+        while let Some(signal) = signals.next() {
+            if let Signal::Forward(signal) | Signal::FromTerminal(signal) = signal {
+                let status = 128 + signal as u8;
+                return Err(Failure {
+                    text: String::new(),
+                    status,
+                });
+            }
+        }
+        for link in &mut *links {
+            link.advance(false, &mut reports)?;
+        }
+        if let Some(Report::Lost { text }) = reports.pop() {
+            return Err(Failure {
+                text,
+                status: UNREACHED,
+            });
+        }
+    }
+    links
+        .iter()
+        .filter_map(Link::hello)
+        .try_for_each(check_version)
+}
+
+fn check_version(hello: &Hello) -> Result<()> {
+    let ours = env!("CARGO_PKG_VERSION");
+    match hello.version == ours {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "host {} has bcl {} and this is bcl {ours}: install the same on all hosts",
+            hello.host, hello.version
+        ))),
+    }
+}
+
+/// The node number of each host: as the nodes file says, or its name if that is one, else as the host itself says.
+fn numbers(hosts: &[Host], links: &[Link], nodes: &Nodes) -> Result<Vec<NodeId>> {
+    let mut numbers: Vec<NodeId> = Vec::with_capacity(hosts.len());
+    for (host, link) in hosts.iter().zip(links) {
+        let Some(hello) = link.hello() else {
+            unreachable!("all helpers have said who they are");
+        };
+        let by_file = nodes.by_name(host.node_name()).map(|node| node.id);
+        let by_user = by_file.or_else(|| host.node_name().parse().ok());
+        let number = match (by_user, &hello.node) {
+            (Some(number), _) => number,
+            (None, Ok(text)) => text
+                .parse()
+                .map_err(|error| Failure::new(format!("host {}: {error}", host.name)))?,
+            (None, Err(why)) => {
+                return Err(Failure::new(format!("host {}: {why}", host.name)));
+            }
+        };
+        let twin = numbers.iter().position(|other| *other == number);
+        let other_host = twin.and_then(|twin| links[twin].hello());
+        if let Some(other) = other_host.filter(|other| other.host != hello.host) {
+            return Err(Failure::new(format!(
+                "hosts {} and {} both have the node number {number}: give each its own in a nodes file (BCL_NODES; \
+                 see bcl --help)",
+                other.host, hello.host
+            )));
+        }
+        numbers.push(number);
+    }
+    Ok(numbers)
+}
+
+/// `status 255`, `signal 9`.
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (None, Some(signal)) => format!("signal {signal}"),
+        (code, _) => format!("status {}", code.unwrap_or(1)),
+    }
+}
+
+/// Names and values of variables, from what `-x` was given.
+pub fn variable(text: &str) -> std::result::Result<(OsString, OsString), String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.into())),
+        None => (text, std::env::var_os(text)),
+    };
+    if name.is_empty() {
+        return Err(format!(
+            "'{text}' names no variable: write NAME or NAME=VALUE"
+        ));
+    }
+    let value = value
+        .ok_or_else(|| format!("{name} is not set here: write {name}=VALUE, or set it before"))?;
+    Ok((name.into(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_without_a_process_are_left_alone() {
+        let hosts: Vec<Host> = ["a", "b", "c"].map(|name| name.parse().unwrap()).into();
+        let (names, homes) = used(&hosts, &[2, 0, 2]);
+        let names: Vec<_> = names.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!((names, homes), (vec!["c", "a"], vec![0, 1, 0]));
+    }
+
+    #[test]
+    fn a_variable_has_a_value() {
+        assert_eq!(variable("A=b=c"), Ok(("A".into(), "b=c".into())));
+        assert!(variable("PATH").is_ok());
+        assert!(
+            variable("BCL_NOT_SET_ANYWHERE")
+                .unwrap_err()
+                .contains("=VALUE")
+        );
+        assert!(variable("=x").is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! The command that runs something on a host: ssh, or what the user has for it.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use bcl::Nodes;
+
+use super::super::host_name;
+use super::list::Host;
+use crate::failure::{Failure, Result};
+
+/// Names a launcher command where `--launcher` does not.
+const VARIABLE: &str = "BCL_LAUNCHER";
+/// It must not ask, for the streams are ours; it must not hang, and must notice that a host is gone.
+const SSH: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
+
+/// How to start `bcl` on hosts.
+pub struct Shell {
+    words: Vec<String>,
+    /// Whether the user has chosen it: then this host is reached by it as well.
+    is_chosen: bool,
+    remote_bcl: PathBuf,
+}
+
+impl Shell {
+    /// From the options of the command line, else from the environment.
+    pub fn new(launcher: Option<&str>, remote_bcl: Option<PathBuf>) -> Result<Self> {
+        let of_environment = env::var(VARIABLE).ok();
+        let chosen = launcher.map(str::to_owned).or(of_environment);
+        let text = chosen.as_deref().unwrap_or(SSH);
+        let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
+        if words.is_empty() {
+            return Err(Failure::usage(
+                "the launcher is an empty command: write one that takes a host and a command, as ssh does",
+            ));
+        }
+        let own = || {
+            env::current_exe()
+                .map_err(|error| Failure::system("find this program's own file", error))
+        };
+        Ok(Self {
+            words,
+            is_chosen: chosen.is_some(),
+            remote_bcl: remote_bcl.map_or_else(own, Ok)?,
+        })
+    }
+
+    /// The command that starts the helper on a host.
+    pub fn helper_on(&self, host: &Host, nodes: &Nodes) -> Command {
+        let helper = "run-remote";
+        if !self.is_chosen && is_this_host(host, nodes) {
+            let mut command = Command::new(&self.remote_bcl);
+            command.arg(helper);
+            return command;
+        }
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).arg(&host.name);
+        command.arg(format!(
+            "exec {} {helper}",
+            quoted(&self.remote_bcl.to_string_lossy())
+        ));
+        command
+    }
+}
+
+/// Needs no remote shell.
+fn is_this_host(host: &Host, nodes: &Nodes) -> bool {
+    let own = host_name();
+    let short = own.split('.').next().unwrap_or_default();
+    let by_file = nodes.this_host().ok().flatten();
+    host.name == "localhost"
+        || host.name == own
+        || host.name == short
+        || by_file.is_some_and(|(node, _)| node.name == host.name)
+}
+
+/// For a shell on the other host, and only as much as needed.
+fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte);
+    match text.bytes().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &Command) -> Vec<String> {
+        let all = std::iter::once(command.get_program()).chain(command.get_args());
+        all.map(|word| word.to_string_lossy().into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_launcher_is_given_the_host_and_one_command() {
+        let shell = Shell::new(Some("rsh -l me"), Some("/opt/b c/bcl".into())).unwrap();
+        let command = shell.helper_on(&"localhost".parse().unwrap(), &Nodes::default());
+        assert_eq!(
+            words(&command),
+            [
+                "rsh",
+                "-l",
+                "me",
+                "localhost",
+                "exec '/opt/b c/bcl' run-remote"
+            ]
+        );
+        assert!(Shell::new(Some(" "), None).is_err());
+    }
+
+    #[test]
+    fn quotes_are_quoted() {
+        assert_eq!(quoted("/usr/bin/bcl"), "/usr/bin/bcl");
+        assert_eq!(quoted("/it's"), "'/it'\\''s'");
+    }
+}

@@ -1,0 +1,273 @@
+//! `bcl run-remote`: what `bcl run` starts on another host. It starts the processes there, reports what happens
+//! to them on its output, takes orders from its input, and ends them when its launcher is gone.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use bcl::{Folder, NodeId};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::crew::{Crew, unblocked};
+use super::hosts::frame::{Begin, Down, GREETING, Hello, Inbox, Message, Up};
+use super::launch::{Starter, Streams};
+use super::signals::{Signal, Signals};
+use super::site::{Order, Report, Site};
+use super::supervise::GRACE;
+use crate::failure::{Failure, Result};
+
+/// Bytes that wait for a slow launcher before the processes' output stays in their pipes.
+const BACKLOG_MAX: usize = 1 << 20;
+
+/// Serves one launcher to the end.
+pub fn run() -> Result<ExitCode> {
+    super::raise_descriptor_limit();
+    let signals = Signals::take()?;
+    let (from, to) = (own(rustix::stdio::stdin())?, own(rustix::stdio::stdout())?);
+    let mut helper = Helper {
+        signals,
+        from: Some(from),
+        to: Some(to),
+        inbox: Inbox::greeted(),
+        outbox: GREETING.to_vec(),
+        crew: None,
+        folder: Folder::default_path(),
+        input: Input::default(),
+        kill_at: None,
+        is_done: false,
+    };
+    helper.say(&Up::Hello(Hello {
+        version: env!("CARGO_PKG_VERSION").into(),
+        host: super::host_name(),
+        node: NodeId::detect()
+            .map(|(node, _)| node.to_string())
+            .map_err(|error| error.to_string()),
+    }));
+    while !helper.is_over() {
+        helper.turn()?;
+    }
+    if let Ok(folder) = Folder::open(&helper.folder) {
+        // What was killed could not take its names with it. That some may stay is no reason to fail.
+        let _ = folder.sweep();
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Helper {
+    signals: Signals,
+    /// From the launcher, until it is gone.
+    from: Option<OwnedFd>,
+    to: Option<OwnedFd>,
+    inbox: Inbox,
+    outbox: Vec<u8>,
+    crew: Option<Crew>,
+    /// Where the ports of the processes are.
+    folder: PathBuf,
+    input: Input,
+    /// When those that were told to end are killed.
+    kill_at: Option<Instant>,
+    /// Whether there is nothing left to do but to say so.
+    is_done: bool,
+}
+
+/// What rank 0 is given to read.
+#[derive(Default)]
+struct Input {
+    pipe: Option<OwnedFd>,
+    bytes: Vec<u8>,
+    has_ended: bool,
+}
+
+impl Helper {
+    fn is_over(&self) -> bool {
+        let is_running = self.crew.as_ref().is_some_and(Crew::is_running);
+        match self.to {
+            Some(_) => self.is_done && self.outbox.is_empty(),
+            None => !is_running,
+        }
+    }
+
+    fn turn(&mut self) -> Result<()> {
+        self.wait()?;
+        let mut has_child_ended = false;
+        while let Some(signal) = self.signals.next() {
+            match signal {
+                Signal::Child => has_child_ended = true,
+                Signal::Forward(_) | Signal::FromTerminal(_) => self.lose_launcher(),
+            }
+        }
+        self.read();
+        self.advance_crew(has_child_ended)?;
+        self.feed();
+        self.flush();
+        if self.kill_at.is_some_and(|at| Instant::now() >= at) {
+            self.kill_at = None;
+            self.order(&Order::Signal(libc::SIGKILL));
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        let is_behind = self.outbox.len() >= BACKLOG_MAX;
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if let Some(from) = &self.from {
+            fds.push(PollFd::new(from, PollFlags::IN));
+        }
+        if let (Some(to), false) = (&self.to, self.outbox.is_empty()) {
+            fds.push(PollFd::new(to, PollFlags::OUT));
+        }
+        if let (Some(pipe), false) = (&self.input.pipe, self.input.bytes.is_empty()) {
+            fds.push(PollFd::new(pipe, PollFlags::OUT));
+        }
+        if let Some(crew) = &mut self.crew {
+            crew.holds_output = is_behind;
+            crew.add_to(&mut fds);
+        }
+        let timeout = self.kill_at.map(|at| {
+            let left = at.saturating_duration_since(Instant::now());
+            Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            }
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(Failure::system("wait for the processes", errno)),
+        }
+    }
+
+    fn read(&mut self) {
+        let mut buffer = [0; 16 << 10];
+        while let Some(from) = &self.from {
+            match rustix::io::read(from, &mut buffer) {
+                Ok(len @ 1..) => self.inbox.push(&buffer[..len]),
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                // What it said before it went, nobody waits for.
+                Ok(0) | Err(_) => return self.lose_launcher(),
+            }
+        }
+        match self.inbox.take() {
+            Ok(messages) => messages
+                .into_iter()
+                .for_each(|message| self.on_message(message)),
+            Err(_) => self.lose_launcher(),
+        }
+    }
+
+    fn on_message(&mut self, message: Down) {
+        match message {
+            Down::Begin(begin) if self.crew.is_none() => self.begin(*begin),
+            Down::Begin(_) => self.lose_launcher(),
+            Down::Order(order) => self.order(&order),
+            Down::Input(bytes) => self.input.bytes.extend(bytes),
+            Down::InputEnd => self.input.has_ended = true,
+        }
+    }
+
+    fn begin(&mut self, begin: Begin) {
+        let folder = begin
+            .task
+            .environment
+            .iter()
+            .find(|(name, _)| name == "BCL_DIR");
+        if let Some((_, folder)) = folder {
+            self.folder = folder.into();
+        }
+        let started = Starter::new(&begin.task, Streams::Piped)
+            .and_then(|starter| Crew::start(&starter, begin.ranks));
+        match started {
+            Ok(mut crew) => {
+                self.input.pipe = crew.take_input();
+                self.crew = Some(crew);
+            }
+            Err(Failure { text, status }) => {
+                self.say(&Up::Report(Report::CannotStart { text, status }));
+                self.is_done = true;
+            }
+        }
+    }
+
+    fn advance_crew(&mut self, has_child_ended: bool) -> Result<()> {
+        let Some(crew) = &mut self.crew else {
+            return Ok(());
+        };
+        let mut reports = Vec::new();
+        crew.advance(has_child_ended, &mut reports)?;
+        self.is_done |= !crew.is_running();
+        for report in reports {
+            self.say(&Up::Report(report));
+        }
+        Ok(())
+    }
+
+    /// Gives rank 0 its input. What it does not want is thrown away.
+    fn feed(&mut self) {
+        let input = &mut self.input;
+        let mut taken = 0;
+        while !input.bytes.is_empty() {
+            let written = match &input.pipe {
+                Some(pipe) => rustix::io::write(pipe, &input.bytes),
+                None => Ok(input.bytes.len()),
+            };
+            match written {
+                Ok(len) => {
+                    input.bytes.drain(..len);
+                    taken += len as u32;
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(_) => input.pipe = None,
+            }
+        }
+        if input.has_ended && input.bytes.is_empty() {
+            input.pipe = None;
+        }
+        if taken > 0 {
+            self.say(&Up::InputTaken(taken));
+        }
+    }
+
+    fn order(&mut self, order: &Order) {
+        if let Some(crew) = &mut self.crew {
+            crew.obey(order);
+        }
+    }
+
+    fn say(&mut self, message: &Up) {
+        if self.to.is_some() {
+            self.outbox.extend(message.to_frame());
+        }
+    }
+
+    fn flush(&mut self) {
+        while let (Some(to), false) = (&self.to, self.outbox.is_empty()) {
+            match rustix::io::write(to, &self.outbox) {
+                Ok(len) => drop(self.outbox.drain(..len)),
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(_) => self.lose_launcher(),
+            }
+        }
+    }
+
+    /// Without its launcher the job is over: the processes are told to end, and killed if they do not.
+    fn lose_launcher(&mut self) {
+        if self.to.take().is_some() {
+            self.from = None;
+            self.outbox.clear();
+            self.kill_at = Some(Instant::now() + GRACE);
+            self.order(&Order::Signal(libc::SIGTERM));
+        }
+    }
+}
+
+/// A standard stream that does not make us wait.
+fn own(stream: BorrowedFd<'_>) -> Result<OwnedFd> {
+    let own = stream.as_fd().try_clone_to_owned();
+    let own = own.map_err(|error| Failure::system("use a standard stream", error))?;
+    unblocked(&own)?;
+    Ok(own)
+}
