@@ -26,6 +26,7 @@ fn every_command_has_a_manual_page_with_its_options() {
         !read("bcl-info.1").contains("partner"),
         "what is hidden stays hidden"
     );
+    assert!(!read("bcl.1").contains("remote") && !folder.join("bcl-run-remote.1").exists());
 }
 
 #[test]

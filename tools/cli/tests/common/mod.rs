@@ -49,6 +49,7 @@ impl Node {
             "BCL_JOB_KEY",
             "BCL_NODE",
             "BCL_NODES",
+            "BCL_LAUNCHER",
             "BCL_COPY",
             "BCL_LAUNCH_FD",
         ] {

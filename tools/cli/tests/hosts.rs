@@ -1,0 +1,388 @@
+//! `bcl run --hosts`. Where a remote shell is enough, a script plays one that stays on this host; where hosts have
+//! to differ, they are network namespaces, reached by `../shared/launch/netns-rsh`.
+
+mod common;
+mod namespaces;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use bcl::{Event, Job, Port, Which};
+use common::{Node, await_line, children, eventually, finish, is_running, signal, text};
+use namespaces::Namespaces;
+
+/// Takes a host and a command as ssh does; any host is this one, as long as it has a name that is known.
+const SHELL: &str = "#!/bin/sh\n\
+    case $1 in left | right | middle) ;; *) echo \"no host $1\" >&2; exit 255 ;; esac\n\
+    shift\n\
+    echo 'Welcome!'\n\
+    exec sh -c \"$*\"\n";
+
+/// `bcl run` with options, the script as launcher, and a shell script as program.
+fn job(node: &Node, options: &[&str], script: &str) -> Command {
+    let arguments = [&["run"], options, &["--", "sh", "-c", script]].concat();
+    let mut command = node.bcl(&arguments);
+    command.env("BCL_LAUNCHER", shell(node));
+    command
+}
+
+fn shell(node: &Node) -> PathBuf {
+    let shell = node.folder().join("shell");
+    fs::write(&shell, SHELL).unwrap();
+    fs::set_permissions(&shell, fs::Permissions::from_mode(0o755)).unwrap();
+    shell
+}
+
+fn run(node: &Node, options: &[&str], script: &str) -> Output {
+    finish(job(node, options, script).spawn().unwrap())
+}
+
+fn lines(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+fn complaint(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A job whose processes say their numbers and then sleep, and those numbers.
+fn sleeping(mut job: Command, count: usize) -> (Child, Vec<u32>) {
+    let mut child = job.spawn().unwrap();
+    let pids = (0..count).map(|_| await_line(&mut child).parse().unwrap());
+    let pids = pids.collect();
+    (child, pids)
+}
+
+const SLEEP: &str = "echo $$; exec sleep 1000";
+
+#[test]
+fn ranks_fill_the_slots_of_each_host_or_go_round() {
+    let node = Node::new();
+    let script = "echo $BCL_RANK $BCL_SIZE $BCL_NODE";
+    let nodes = node.folder().join("nodes.toml");
+    fs::write(
+        &nodes,
+        "[node.left]\nnumber = '10.1.1.1'\n[node.right]\nnumber = '10.1.1.2'\n",
+    )
+    .unwrap();
+    let run = |options: &[&str]| {
+        let mut job = job(&node, options, script);
+        let output = finish(job.env("BCL_NODES", &nodes).spawn().unwrap());
+        assert!(output.status.success(), "{}", text(&output));
+        lines(&output.stdout)
+    };
+    let filled = ["0 3 10.1.1.1", "1 3 10.1.1.1", "2 3 10.1.1.2"];
+    assert_eq!(run(&["--hosts", "left:2,right"]), filled);
+    let round = ["0 3 10.1.1.1", "1 3 10.1.1.2", "2 3 10.1.1.1"];
+    assert_eq!(run(&["--hosts", "left:2,right", "--map-by", "node"]), round);
+    let file = node.folder().join("hosts");
+    fs::write(&file, "left slots=2\nright # the other\n").unwrap();
+    assert_eq!(run(&["--hostfile", file.to_str().unwrap()]), filled);
+    // A host without a process is not even asked.
+    assert_eq!(
+        run(&["--hosts", "right,nowhere", "-n", "1"]),
+        ["0 1 10.1.1.2"]
+    );
+}
+
+#[test]
+fn folder_settings_and_chosen_variables_come_along_and_the_key_is_on_no_command_line() {
+    let node = Node::new();
+    let script =
+        "echo $BCL_JOB_KEY $BCL_COPY $A $B $PWD $(pwd) ${BCL_LAUNCH_FD:+fd} . ; exec sleep 1000";
+    let options = ["--hosts", "left,right", "-x", "A", "-x", "B=2"];
+    let mut job = job(&node, &options, script);
+    job.env("BCL_COPY", "stream").env("A", "1");
+    job.current_dir(node.folder());
+    let mut child = job.spawn().unwrap();
+    let (first, second) = (await_line(&mut child), await_line(&mut child));
+    assert_eq!(first, second);
+    let words: Vec<_> = first.split(' ').collect();
+    let folder = node.folder().to_str().unwrap();
+    assert_eq!(words[1..], ["stream", "1", "2", folder, folder, "fd", "."]);
+    let key = words[0];
+    assert_eq!(key.len(), 64);
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&line).contains(key));
+    }
+    signal(child.id(), libc::SIGTERM);
+    finish(child);
+}
+
+#[test]
+fn the_first_failure_ends_the_job_with_its_status_wherever_it_was() {
+    let node = Node::new();
+    let script = "[ $BCL_RANK = 2 ] && exit 7; exec sleep 1000";
+    let output = run(&node, &["--hosts", "left:2,right:2"], script);
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output));
+    let said = complaint(&output);
+    assert!(
+        said.contains("rank 2 on ") && said.contains("exited with status 7; ending the others"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let script = "trap '' TERM; [ $BCL_RANK = 0 ] && kill -SEGV $$; while :; do sleep 0.05; done";
+    let output = run(&node, &["--hosts", "left,right"], script);
+    assert_eq!(output.status.code(), Some(128 + libc::SIGSEGV));
+    let output = run(
+        &node,
+        &["--hosts", "left,right", "--timeout", "0.5"],
+        "exec sleep 1000",
+    );
+    assert_eq!(output.status.code(), Some(124), "{}", text(&output));
+}
+
+#[test]
+fn what_cannot_start_is_named_with_its_host() {
+    let node = Node::new();
+    let start = |program: &str| {
+        let mut command = node.bcl(&["run", "--hosts", "left,right", program]);
+        finish(command.env("BCL_LAUNCHER", shell(&node)).spawn().unwrap())
+    };
+    let output = start("/no/such/program");
+    assert_eq!(output.status.code(), Some(127), "{}", text(&output));
+    let said = complaint(&output);
+    assert!(said.contains(": cannot start /no/such/program"), "{said}");
+    assert!(said.contains("host left") || said.contains("host right"));
+    let file = node.folder().join("data");
+    fs::write(&file, "x").unwrap();
+    let output = start(file.to_str().unwrap());
+    assert_eq!(output.status.code(), Some(126), "{}", text(&output));
+}
+
+#[test]
+fn output_is_labelled_or_written_to_files_here() {
+    let node = Node::new();
+    let script = "echo out $BCL_RANK; echo err >&2; printf 'no end'";
+    let hosts = ["--hosts", "left,right"];
+    let output = run(&node, &[&hosts[..], &["--prefix"]].concat(), script);
+    assert_eq!(
+        lines(&output.stdout),
+        ["[0] no end", "[0] out 0", "[1] no end", "[1] out 1"]
+    );
+    assert_eq!(lines(&output.stderr), ["[0] err", "[1] err"]);
+    let folder = node.folder().join("out");
+    let files = ["--output", folder.to_str().unwrap()];
+    let output = run(&node, &[&hosts[..], &files].concat(), script);
+    assert!(output.status.success() && output.stdout.is_empty());
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(read("1.out"), "out 1\nno end");
+    assert_eq!(read("0.err"), "err\n");
+}
+
+#[test]
+fn rank_0_reads_the_input_to_its_end_and_all_output_comes_whole() {
+    let node = Node::new();
+    let mut job = job(
+        &node,
+        &["--hosts", "left,right"],
+        "cat; [ $BCL_RANK = 0 ] || seq 100000",
+    );
+    let mut child = job.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let sent: String = (0..300_000).map(|number| format!("x{number}\n")).collect();
+    let bytes = sent.clone().into_bytes();
+    let writer = std::thread::spawn(move || input.write_all(&bytes).unwrap());
+    let output = finish(child);
+    writer.join().unwrap();
+    let (of_first, of_second): (Vec<_>, Vec<_>) = std::str::from_utf8(&output.stdout)
+        .unwrap()
+        .lines()
+        .partition(|line| line.starts_with('x'));
+    assert!(of_first.iter().copied().eq(sent.lines()));
+    let expected = (1..=100_000).map(|number: u32| number.to_string());
+    assert!(of_second.iter().map(|line| line.to_string()).eq(expected));
+}
+
+#[test]
+fn input_that_nobody_reads_holds_nothing_up() {
+    let node = Node::new();
+    let mut job = job(&node, &["--hosts", "left"], "exec sleep 0.2");
+    let zero = fs::File::open("/dev/zero").unwrap();
+    let output = finish(job.stdin(zero).spawn().unwrap());
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+fn signals_are_passed_on_to_all_hosts() {
+    let node = Node::new();
+    for number in [libc::SIGUSR1, libc::SIGTERM, libc::SIGINT] {
+        let script = format!("trap 'exit 0' {number}; echo ready; while :; do sleep 0.02; done");
+        let mut child = job(&node, &["--hosts", "left,right"], &script)
+            .spawn()
+            .unwrap();
+        await_line(&mut child);
+        await_line(&mut child);
+        signal(child.id(), number);
+        let output = finish(child);
+        assert_eq!(output.status.code(), Some(0), "{number}: {}", text(&output));
+    }
+    let (child, pids) = sleeping(job(&node, &["--hosts", "left,right"], SLEEP), 2);
+    signal(child.id(), libc::SIGINT);
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(128 + libc::SIGINT));
+    assert!(!pids.iter().any(|pid| is_running(*pid)));
+}
+
+#[test]
+fn a_host_that_cannot_be_reached_is_named_and_nothing_is_left_running() {
+    let node = Node::new();
+    let output = run(&node, &["--hosts", "left,nowhere"], SLEEP);
+    assert_eq!(output.status.code(), Some(255), "{}", text(&output));
+    let said = complaint(&output);
+    assert!(said.contains("no host nowhere"), "{said}");
+    assert!(said.contains("cannot reach host nowhere"), "{said}");
+    assert!(output.stdout.is_empty());
+
+    let mut command = node.bcl(&["run", "--hosts", "left", "true"]);
+    let output = finish(command.env("PATH", "/nowhere").spawn().unwrap());
+    assert_eq!(output.status.code(), Some(1));
+    let said = complaint(&output);
+    assert!(
+        said.contains("cannot start ssh") && said.contains("openssh-client"),
+        "{said}"
+    );
+    for wrong in ["-oProxyCommand=x", "a b", "left:0"] {
+        let output = node.run(&["run", "--hosts", wrong, "true"]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {}", text(&output));
+    }
+}
+
+#[test]
+fn the_job_dies_with_a_killed_launcher() {
+    let node = Node::new();
+    let (mut child, pids) = sleeping(job(&node, &["--hosts", "left,right"], SLEEP), 2);
+    let helpers = children(child.id());
+    assert_eq!(helpers.len(), 2);
+    signal(child.id(), libc::SIGKILL);
+    child.wait().unwrap();
+    eventually("the job ends", || {
+        !pids.iter().chain(&helpers).any(|pid| is_running(*pid))
+    });
+}
+
+#[test]
+fn a_lost_host_ends_the_job() {
+    let node = Node::new();
+    let (child, pids) = sleeping(job(&node, &["--hosts", "left,right"], SLEEP), 2);
+    signal(children(child.id())[1], libc::SIGKILL);
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(255), "{}", text(&output));
+    let said = complaint(&output);
+    assert!(
+        said.contains("the connection to host right is lost") && said.contains("rank 1"),
+        "{said}"
+    );
+    eventually("the job ends", || !pids.iter().any(|pid| is_running(*pid)));
+}
+
+#[test]
+fn a_host_that_hangs_does_not_keep_a_job_that_is_to_end() {
+    let node = Node::new();
+    let (child, _) = sleeping(job(&node, &["--hosts", "left,right"], SLEEP), 2);
+    let helpers = children(child.id());
+    signal(helpers[1], libc::SIGSTOP);
+    signal(child.id(), libc::SIGTERM);
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(128 + libc::SIGTERM));
+    assert!(!is_running(helpers[1]));
+}
+
+#[test]
+fn two_hosts_with_one_node_number_are_refused() {
+    let node = Node::new();
+    let Some(hosts) = Namespaces::new(&node) else {
+        return;
+    };
+    let mut job = hosts.job(&node, &["--hosts", "left,right", "--", "true"]);
+    let output = finish(job.env_remove("BCL_NODES").spawn().unwrap());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let said = complaint(&output);
+    assert!(
+        said.contains("both have the node number 127.0.0.1"),
+        "{said}"
+    );
+}
+
+/// Runs a test of this file as a program of four processes on two hosts.
+fn job_of_this_program(hosts: &Namespaces, node: &Node, test: &str) -> Output {
+    let program = std::env::current_exe().unwrap();
+    let program = program.to_str().unwrap();
+    let options = ["--hosts", "left:2,right:2", "-x", "BCL_TEST_PART=1", "--"];
+    let test = [program, "--exact", test, "--nocapture"];
+    finish(
+        hosts
+            .job(node, &[&options[..], &test].concat())
+            .spawn()
+            .unwrap(),
+    )
+}
+
+#[test]
+fn processes_on_two_hosts_exchange_addresses_and_reach_those_beside_them() {
+    if std::env::var_os("BCL_TEST_PART").is_none() {
+        let node = Node::new();
+        let Some(hosts) = Namespaces::new(&node) else {
+            return;
+        };
+        let test = "processes_on_two_hosts_exchange_addresses_and_reach_those_beside_them";
+        let output = job_of_this_program(&hosts, &node, test);
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(node.names().is_empty());
+        return;
+    }
+    let mut job = Job::from_env().unwrap().unwrap();
+    let mut port = Port::open().unwrap();
+    let mine = port.address().to_string();
+    let all = job.exchange(mine.as_bytes()).unwrap();
+    let all: Vec<bcl::Address> = all
+        .iter()
+        .map(|blob| std::str::from_utf8(blob).unwrap().parse().unwrap())
+        .collect();
+    let nodes: Vec<_> = all.iter().map(|address| address.node.to_string()).collect();
+    assert_eq!(nodes, ["10.99.0.1", "10.99.0.1", "10.99.0.2", "10.99.0.2"]);
+    let beside = all[job.rank() as usize ^ 1];
+    port.send_system(beside, &job.rank().to_le_bytes(), 0)
+        .unwrap();
+    let (mut is_sent, mut has_come) = (false, false);
+    while !(is_sent && has_come) {
+        match port.wait(Which::Any, None).unwrap() {
+            Some(Event::Sent { result, .. }) => is_sent = result.is_ok(),
+            Some(Event::Message(message)) => {
+                assert_eq!(port.data(&message), (job.rank() ^ 1).to_le_bytes());
+                port.release(message).unwrap();
+                has_come = true;
+            }
+            _ => {}
+        }
+    }
+    let long = vec![job.rank() as u8; bcl::job::BLOB_MAX];
+    for (rank, blob) in job.exchange(&long).unwrap().iter().enumerate() {
+        assert_eq!(*blob, vec![rank as u8; bcl::job::BLOB_MAX]);
+    }
+}
+
+#[test]
+fn an_exchange_with_one_on_another_host_that_has_left_fails_at_once() {
+    if std::env::var_os("BCL_TEST_PART").is_none() {
+        let node = Node::new();
+        let Some(hosts) = Namespaces::new(&node) else {
+            return;
+        };
+        let test = "an_exchange_with_one_on_another_host_that_has_left_fails_at_once";
+        let output = job_of_this_program(&hosts, &node, test);
+        assert!(output.status.success(), "{}", text(&output));
+        return;
+    }
+    let mut job = Job::from_env().unwrap().unwrap();
+    if job.rank() != 3 {
+        assert!(job.exchange(b"anybody?").is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! Two hosts on one machine: network namespaces with a link between them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::common::Node;
+
+/// Starts commands in namespaces as ssh does on hosts; it comes with the brief, beside the repository.
+const SHELL: &str = "../../../shared/launch/netns-rsh";
+/// Where they are, as in the namespaces themselves.
+const ADDRESSES: [&str; 2] = ["10.99.0.1", "10.99.0.2"];
+
+/// `left` and `right`. Dropping it removes them, and the link with them.
+pub struct Namespaces {
+    names: [String; 2],
+}
+
+impl Namespaces {
+    /// `None`, and a word on why, where they cannot be made.
+    pub fn new(node: &Node) -> Option<Self> {
+        if !shell().is_file() {
+            println!("{} is not there: nothing was checked", shell().display());
+            return None;
+        }
+        // The folder's name is nobody else's, and neither are these.
+        let own = node.folder().file_name().unwrap().to_string_lossy();
+        let name = |side: &str| format!("bcl{own}-{side}");
+        let names = ["left", "right"].map(name);
+        if !ip(&["netns", "add", &names[0]]) {
+            println!("namespaces cannot be made here (not root?): nothing was checked");
+            return None;
+        }
+        let hosts = Self { names };
+        assert!(ip(&["netns", "add", &hosts.names[1]]));
+        hosts.connect();
+        Some(hosts)
+    }
+
+    fn connect(&self) {
+        let [left, right] = &self.names;
+        let end = "bcl0";
+        assert!(ip(&[
+            "link", "add", end, "netns", left, "type", "veth", "peer", "name", end, "netns", right
+        ]));
+        for (name, address) in self.names.iter().zip(ADDRESSES) {
+            let address = format!("{address}/24");
+            assert!(ip(&["-n", name, "addr", "add", &address, "dev", end]));
+            assert!(ip(&["-n", name, "link", "set", end, "up"]));
+            assert!(ip(&["-n", name, "link", "set", "lo", "up"]));
+        }
+    }
+
+    /// `bcl run` with these arguments, and a nodes file that knows both.
+    pub fn job(&self, node: &Node, arguments: &[&str]) -> Command {
+        let nodes = node.folder().join("nodes.toml");
+        let entries = ["left", "right"].into_iter().zip(ADDRESSES);
+        let text: String = entries
+            .map(|(name, number)| format!("[node.{name}]\nnumber = '{number}'\n"))
+            .collect();
+        std::fs::write(&nodes, text).unwrap();
+        let mut command = node.bcl(&[&["run"], arguments].concat());
+        let [left, right] = &self.names;
+        command
+            .env("BCL_LAUNCHER", shell())
+            .env("BCL_NODES", nodes)
+            .env("NETNS_HOSTS", format!("left={left} right={right}"));
+        command
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in &self.names {
+            ip(&["netns", "delete", name]);
+        }
+    }
+}
+
+fn shell() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(SHELL)
+}
+
+fn ip(arguments: &[&str]) -> bool {
+    let output = Command::new("ip").args(arguments).output();
+    output.is_ok_and(|output| output.status.success())
+}
