@@ -2,7 +2,7 @@
 
 /// Declares an enum whose numbers travel.
 macro_rules! numbered {
-    ($(#[$doc:meta])* $name:ident: $int:ty { $($(#[$item_doc:meta])* $item:ident = $number:literal),+ $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident: $int:ty { $($(#[$item_doc:meta])* $item:ident = $number:literal $text:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr($int)]
@@ -21,6 +21,17 @@ macro_rules! numbered {
             pub fn number(self) -> $int {
                 self as $int
             }
+
+            /// What people and tools call it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$item => $text),+ }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.name())
+            }
         }
     };
 }
@@ -29,41 +40,41 @@ numbered! {
     /// The type of a packet.
     Kind: u8 {
         /// Wants a connection; the answer is a welcome or a refusal.
-        Hello = 1,
+        Hello = 1 "HELLO",
         /// Knows the key and shows who asks how to prove that the hello is no replay.
-        Welcome = 2,
+        Welcome = 2 "WELCOME",
         /// The proof: the connection is there.
-        Confirm = 3,
+        Confirm = 3 "CONFIRM",
         /// A message, or a fragment of one, with its payload. Sequenced.
-        Data = 4,
+        Data = 4 "DATA",
         /// A message on a normal channel whose payload waits at the sender. Sequenced.
-        Rts = 5,
+        Rts = 5 "RTS",
         /// The receiver has a buffer for such a message. Sequenced.
-        Cts = 6,
+        Cts = 6 "CTS",
         /// A fragment of such a message. Sequenced.
-        Body = 7,
+        Body = 7 "BODY",
         /// The receiver is done with a message on a normal channel. Sequenced.
-        Fin = 8,
+        Fin = 8 "FIN",
         /// Writes to a window. Sequenced.
-        Put = 9,
+        Put = 9 "PUT",
         /// Reads from a window. Sequenced.
-        Get = 10,
+        Get = 10 "GET",
         /// Changes a word of a window. Sequenced.
-        Atomic = 11,
+        Atomic = 11 "ATOMIC",
         /// How a one-sided operation went.
-        Answer = 12,
+        Answer = 12 "ANSWER",
         /// What has arrived.
-        Ack = 13,
+        Ack = 13 "ACK",
         /// A message was not taken for now.
-        Nak = 14,
+        Nak = 14 "NAK",
         /// A packet, and what it belongs to, is refused for good.
-        Refuse = 15,
+        Refuse = 15 "REFUSE",
         /// Are you there, and do packets of this size reach you?
-        Probe = 16,
+        Probe = 16 "PROBE",
         /// Yes.
-        ProbeAnswer = 17,
+        ProbeAnswer = 17 "PROBE_ANSWER",
         /// The port closes; nothing sequenced follows. Sequenced.
-        Close = 18,
+        Close = 18 "CLOSE",
     }
 }
 
@@ -89,9 +100,9 @@ numbered! {
     /// Why a message was not taken for now.
     NakReason: u8 {
         /// No room for messages on the system channel.
-        SystemBusy = 1,
+        SystemBusy = 1 "system busy",
         /// No room for messages on normal channels.
-        NormalBusy = 2,
+        NormalBusy = 2 "normal busy",
     }
 }
 
@@ -99,17 +110,17 @@ numbered! {
     /// Why something is refused for good.
     RefuseReason: u8 {
         /// The version is not spoken here; the detail names both.
-        Version = 1,
+        Version = 1 "version",
         /// The job's key is another.
-        Key = 2,
+        Key = 2 "key",
         /// Nobody has opened the port.
-        NoPort = 3,
+        NoPort = 3 "no port",
         /// There is no such connection, or not any more.
-        Stale = 4,
+        Stale = 4 "stale",
         /// The port does not allow this peer.
-        NotAllowed = 5,
+        NotAllowed = 5 "not allowed",
         /// The port takes no more connections.
-        Full = 6,
+        Full = 6 "full",
     }
 }
 
@@ -117,15 +128,15 @@ numbered! {
     /// How a message on a normal channel has ended at its receiver.
     FinStatus: u8 {
         /// It is in the receiver's buffer.
-        Ok = 0,
+        Ok = 0 "ok",
         /// It is longer than the buffer; the detail is the buffer's length in bytes.
-        Truncated = 1,
+        Truncated = 1 "truncated",
         /// The receiver has taken its buffer back.
-        Canceled = 2,
+        Canceled = 2 "canceled",
         /// The receiver's memory could not be written.
-        Fault = 3,
+        Fault = 3 "fault",
         /// The receiver has no memory.
-        NoMemory = 4,
+        NoMemory = 4 "no memory",
     }
 }
 
@@ -133,13 +144,13 @@ numbered! {
     /// How a one-sided operation has ended at the owner of the window.
     RmaStatus: u8 {
         /// Done.
-        Ok = 0,
+        Ok = 0 "ok",
         /// The owner does not permit this kind of access.
-        Denied = 1,
+        Denied = 1 "denied",
         /// Outside the window, or not aligned.
-        Range = 2,
+        Range = 2 "range",
         /// Nothing is bound there.
-        NoWindow = 3,
+        NoWindow = 3 "no window",
     }
 }
 
@@ -166,6 +177,29 @@ impl Flags {
     pub const PADDED: Self = Self(64);
 
     const ALL: u16 = 127;
+
+    const NAMES: [(Self, &'static str); 7] = [
+        (Self::FIRST, "FIRST"),
+        (Self::LAST, "LAST"),
+        (Self::UNRELIABLE, "UNRELIABLE"),
+        (Self::NOTIFY, "NOTIFY"),
+        (Self::RETRANSMIT, "RETRANSMIT"),
+        (Self::ACK_NOW, "ACK_NOW"),
+        (Self::PADDED, "PADDED"),
+    ];
+
+    /// What people and tools call those that are set, in the order of their bits.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        Self::NAMES
+            .into_iter()
+            .filter(move |(flag, _)| self.contains(*flag))
+            .map(|(_, name)| name)
+    }
+
+    /// These and those.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 
     /// Whether all of `other` is set.
     #[inline]

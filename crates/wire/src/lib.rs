@@ -14,12 +14,14 @@ mod keys;
 mod kind;
 mod nh;
 mod parse;
+mod rules;
 mod seal;
 mod siphash;
 pub mod udp_port;
 
-pub use header::{HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, VERSION};
+pub use header::{EAGER_MAX, HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, SLOTS, VERSION};
 pub use keys::{CheckKey, JobKeys, Transcript};
 pub use kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
-pub use parse::{ParseError, parse};
+pub use parse::{ParseError, Preamble, parse};
 pub use seal::{seal, verify};
+pub use siphash::siphash24;

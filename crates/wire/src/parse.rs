@@ -1,9 +1,9 @@
 //! Bytes from the network become a header and a payload, or an error ([WIRE-1.3]).
 
-use crate::body;
-use crate::bytes::get_u16;
+use crate::bytes::{get_u16, get_u32};
 use crate::header::{HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, VERSION};
-use crate::kind::{Flags, Kind, NakReason, RefuseReason, RmaStatus};
+use crate::kind::{Flags, Kind};
+use crate::rules;
 
 /// Why bytes are no packet. Only [`Version`](Self::Version) is ever answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +21,13 @@ pub enum ParseError {
     Kind(u8),
     /// Bits or fields that must be 0.
     Reserved,
-    /// Fields that do not fit each other or the kind.
-    Fields(Kind),
+    /// A field that does not fit the kind, or the other fields.
+    Field {
+        /// What the packet says that it is.
+        kind: Kind,
+        /// Name of the field in [`Header`], or `payload` for its length.
+        field: &'static str,
+    },
 }
 
 impl core::fmt::Display for ParseError {
@@ -35,7 +40,7 @@ impl core::fmt::Display for ParseError {
             Self::Length => f.write_str("the length is not what the header says"),
             Self::Kind(number) => write!(f, "no such kind: {number}"),
             Self::Reserved => f.write_str("reserved bits are set"),
-            Self::Fields(kind) => write!(f, "fields that no {kind:?} has"),
+            Self::Field { kind, field } => write!(f, "its {field} is one that no {kind} has"),
         }
     }
 }
@@ -60,44 +65,40 @@ pub fn parse(datagram: &[u8]) -> Result<(Header, &[u8]), ParseError> {
     if usize::from(header.payload_len_bytes) != payload.len() || payload.len() > PAYLOAD_MAX {
         return Err(ParseError::Length);
     }
-    if head[23] != 0 || header.rail > 1 {
+    if head[23] != 0 {
         return Err(ParseError::Reserved);
     }
-    if !fits(&header) {
-        return Err(ParseError::Fields(kind));
+    match rules::broken(&header) {
+        Some(field) => Err(ParseError::Field { kind, field }),
+        None => Ok((header, payload)),
     }
-    Ok((header, payload))
 }
 
-/// Whether the fields are ones that such a packet can have ([WIRE-2]).
-#[inline]
-fn fits(header: &Header) -> bool {
-    let len = usize::from(header.payload_len_bytes);
-    let inside = || {
-        header
-            .offset
-            .checked_add(len as u64)
-            .is_some_and(|end| end <= header.length)
-    };
-    match header.kind {
-        Kind::Hello | Kind::Welcome | Kind::Confirm => len == body::Setup::LEN,
-        Kind::Data | Kind::Body => inside(),
-        Kind::Put => len > 0 || header.length == 0,
-        Kind::Rts | Kind::Cts | Kind::Fin | Kind::Close => len == 0,
-        Kind::Get => header.length <= PAYLOAD_MAX as u64,
-        Kind::Atomic => len == body::AtomicBody::LEN,
-        Kind::Answer => {
-            u8::try_from(header.length).is_ok_and(|status| RmaStatus::from_number(status).is_some())
-        }
-        Kind::Ack => len == body::AckBody::LEN,
-        Kind::Nak => {
-            let reason = u8::try_from(header.length).ok();
-            len == 0 && reason.and_then(NakReason::from_number).is_some()
-        }
-        Kind::Refuse => {
-            let reason = u8::try_from(header.length).ok();
-            len == 0 && reason.and_then(RefuseReason::from_number).is_some()
-        }
-        Kind::Probe | Kind::ProbeAnswer => true,
+/// What has the same place in every version, so that a packet of another one can be refused ([WIRE-1.5]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preamble {
+    /// Version of the packet.
+    pub version: u8,
+    /// Number that the receiver of the packet gave the connection.
+    pub to_connection: u32,
+    /// Number that the sender of the packet gave the connection.
+    pub from_connection: u32,
+    /// Port number of the sender.
+    pub from_port: u16,
+    /// Port number of the receiver.
+    pub to_port: u16,
+}
+
+impl Preamble {
+    /// From a datagram; `None` if it is not ours.
+    pub fn read(datagram: &[u8]) -> Option<Self> {
+        let head = datagram.first_chunk::<HEADER_LEN>()?;
+        (get_u16(head, 0) == MAGIC).then(|| Self {
+            version: head[2],
+            to_connection: get_u32(head, 8),
+            from_connection: get_u32(head, 12),
+            from_port: get_u16(head, 16),
+            to_port: get_u16(head, 18),
+        })
     }
 }

@@ -1,0 +1,143 @@
+//! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.8]).
+
+use crate::body::{AckBody, AtomicBody, Setup};
+use crate::header::{EAGER_MAX, Header, PAYLOAD_MAX, SLOTS};
+use crate::kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
+
+/// Flags that every packet may have.
+const ANY: Flags = Flags::RETRANSMIT.and(Flags::ACK_NOW);
+/// Flags of what can be a fragment.
+const FRAGMENT: Flags = ANY.and(Flags::FIRST).and(Flags::LAST);
+
+/// The name of a field whose value no such packet has, if there is one.
+#[inline]
+pub fn broken(header: &Header) -> Option<&'static str> {
+    of_all(header).or_else(|| of_kind(header))
+}
+
+/// Conditions in pairs with the field that each is about: the first that does not hold.
+#[inline]
+fn first_broken<const N: usize>(rules: [(bool, &'static str); N]) -> Option<&'static str> {
+    rules.into_iter().find(|(holds, _)| !holds).map(|(_, f)| f)
+}
+
+#[inline]
+fn of_all(header: &Header) -> Option<&'static str> {
+    let is_operation = matches!(
+        header.kind,
+        Kind::Put | Kind::Get | Kind::Atomic | Kind::Answer
+    );
+    first_broken([
+        (header.rail <= 1, "rail"),
+        (header.group == 0, "group"),
+        (header.from_port != 0, "from_port"),
+        (header.to_port != 0, "to_port"),
+        (header.is_sequenced() || header.sequence == 0, "sequence"),
+        (header.slot < if is_operation { SLOTS } else { 1 }, "slot"),
+        (flags_of(header.kind).contains(header.flags), "flags"),
+    ])
+}
+
+const fn flags_of(kind: Kind) -> Flags {
+    match kind {
+        Kind::Data => FRAGMENT.and(Flags::UNRELIABLE),
+        Kind::Body => FRAGMENT,
+        Kind::Put => FRAGMENT.and(Flags::NOTIFY),
+        Kind::Get => ANY.and(Flags::PADDED),
+        _ => ANY,
+    }
+}
+
+#[inline]
+fn of_kind(header: &Header) -> Option<&'static str> {
+    let len = u64::from(header.payload_len_bytes);
+    match header.kind {
+        Kind::Hello => first_broken([
+            (header.to_connection == 0, "to_connection"),
+            (len == Setup::LEN as u64, "payload"),
+        ]),
+        Kind::Welcome | Kind::Confirm => first_broken([(len == Setup::LEN as u64, "payload")]),
+        Kind::Data => of_data(header),
+        Kind::Body => first_broken([
+            (header.channel != 0, "channel"),
+            (
+                end(header).is_some_and(|end| end <= header.length),
+                "offset",
+            ),
+        ]),
+        Kind::Put => first_broken([
+            (len > 0 || header.length == 0, "payload"),
+            (len <= header.length, "length"),
+            (end(header).is_some(), "offset"),
+        ]),
+        Kind::Get => first_broken([
+            (header.length <= PAYLOAD_MAX as u64, "length"),
+            (
+                len == if header.flags.contains(Flags::PADDED) {
+                    header.length
+                } else {
+                    0
+                },
+                "payload",
+            ),
+        ]),
+        Kind::Atomic => first_broken([(len == AtomicBody::LEN as u64, "payload")]),
+        Kind::Answer => first_broken([(has_code(header, RmaStatus::from_number), "length")]),
+        Kind::Ack => first_broken([(len == 0 || len == AckBody::LEN as u64, "payload")]),
+        Kind::Rts | Kind::Cts => {
+            first_broken([(header.channel != 0, "channel"), (len == 0, "payload")])
+        }
+        Kind::Fin => first_broken([
+            (has_code(header, FinStatus::from_number), "length"),
+            (len == 0, "payload"),
+        ]),
+        Kind::Nak => first_broken([
+            (has_code(header, NakReason::from_number), "length"),
+            (len == 0, "payload"),
+        ]),
+        Kind::Refuse => first_broken([
+            (has_code(header, RefuseReason::from_number), "length"),
+            (len == 0, "payload"),
+        ]),
+        Kind::Close => first_broken([(len == 0, "payload")]),
+        Kind::Probe | Kind::ProbeAnswer => None,
+    }
+}
+
+#[inline]
+fn of_data(header: &Header) -> Option<&'static str> {
+    let flags = header.flags;
+    let is_first = header.offset == 0;
+    let is_last = end(header) == Some(header.length);
+    first_broken([
+        (header.length <= EAGER_MAX, "length"),
+        (
+            end(header).is_some_and(|end| end <= header.length),
+            "offset",
+        ),
+        (
+            header.payload_len_bytes > 0 || header.length == 0,
+            "payload",
+        ),
+        (
+            flags.contains(Flags::FIRST) == is_first
+                && flags.contains(Flags::LAST) == is_last
+                && (!flags.contains(Flags::UNRELIABLE) || (is_first && is_last)),
+            "flags",
+        ),
+    ])
+}
+
+/// Where the payload ends in its message or window.
+#[inline]
+fn end(header: &Header) -> Option<u64> {
+    header
+        .offset
+        .checked_add(u64::from(header.payload_len_bytes))
+}
+
+/// Whether the field `length` holds a reason or status that exists.
+#[inline]
+fn has_code<T>(header: &Header, from_number: fn(u8) -> Option<T>) -> bool {
+    u8::try_from(header.length).is_ok_and(|number| from_number(number).is_some())
+}
