@@ -284,6 +284,26 @@ fn a_lost_host_ends_the_job() {
 }
 
 #[test]
+fn silence_ends_the_job_on_either_side() {
+    let node = Node::new();
+    let options = ["--hosts", "left,right", "--patience", "1.5"];
+    let (child, pids) = sleeping(job(&node, &options, SLEEP), 2);
+    let helpers = children(child.id());
+    signal(helpers[0], libc::SIGSTOP);
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(255), "{}", text(&output));
+    let said = complaint(&output);
+    assert!(said.contains(" is lost"), "{said}");
+    eventually("the job ends", || !pids.iter().any(|pid| is_running(*pid)));
+
+    let (mut child, pids) = sleeping(job(&node, &options, SLEEP), 2);
+    signal(child.id(), libc::SIGSTOP);
+    eventually("the job ends", || !pids.iter().any(|pid| is_running(*pid)));
+    signal(child.id(), libc::SIGKILL);
+    child.wait().unwrap();
+}
+
+#[test]
 fn a_host_that_hangs_does_not_keep_a_job_that_is_to_end() {
     let node = Node::new();
     let (child, _) = sleeping(job(&node, &["--hosts", "left,right"], SLEEP), 2);

@@ -60,6 +60,9 @@ pub struct Arguments {
     /// Where `bcl` is on the hosts [default: where it is here].
     #[arg(long, value_name = "PATH")]
     pub remote_bcl: Option<PathBuf>,
+    /// How long a host, or for a host this command, may be silent before it counts as lost.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse_patience)]
+    pub patience: Duration,
     /// Give the processes this variable: as it is here, or with this value. May be repeated.
     #[arg(short = 'x', value_name = "NAME[=VALUE]", value_parser = variable)]
     variables: Vec<(OsString, OsString)>,
@@ -145,6 +148,14 @@ impl Arguments {
                 Failure::system(format_args!("create {}", folder.display()), error)
             })
         })
+    }
+}
+
+fn parse_patience(text: &str) -> std::result::Result<Duration, String> {
+    let patience = parse_timeout(text)?;
+    match (0.1..=86400.0).contains(&patience.as_secs_f64()) {
+        true => Ok(patience),
+        false => Err(format!("{text} s is not a patience: write 0.1 to 86400")),
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Child;
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
@@ -96,6 +97,10 @@ impl Site for Crew {
             let streams = member.streams.iter().filter(is_wanted);
             fds.extend(streams.map(|stream| PollFd::new(&stream.from, PollFlags::IN)));
         }
+    }
+
+    fn next_time(&self) -> Option<Instant> {
+        None
     }
 
     fn advance(&mut self, has_child_ended: bool, reports: &mut Vec<Report>) -> Result<()> {

@@ -7,15 +7,16 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use bcl::{Folder, NodeId};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::crew::{Crew, unblocked};
 use super::hosts::frame::{Begin, Down, GREETING, Hello, Inbox, Message, Up};
+use super::hosts::pulse::Pulse;
 use super::launch::{Starter, Streams};
 use super::signals::{Signal, Signals};
 use super::site::{Order, Report, Site};
-use super::supervise::GRACE;
+use super::supervise::{GRACE, until};
 use crate::failure::{Failure, Result};
 
 /// Bytes that wait for a slow launcher before the processes' output stays in their pipes.
@@ -35,6 +36,7 @@ pub fn run() -> Result<ExitCode> {
         crew: None,
         folder: Folder::default_path(),
         input: Input::default(),
+        pulse: None,
         kill_at: None,
         is_done: false,
     };
@@ -66,6 +68,8 @@ struct Helper {
     /// Where the ports of the processes are.
     folder: PathBuf,
     input: Input,
+    /// Runs from the moment the processes are to start.
+    pulse: Option<Pulse>,
     /// When those that were told to end are killed.
     kill_at: Option<Instant>,
     /// Whether there is nothing left to do but to say so.
@@ -99,6 +103,7 @@ impl Helper {
             }
         }
         self.read();
+        self.beat();
         self.advance_crew(has_child_ended)?;
         self.feed();
         self.flush();
@@ -125,13 +130,9 @@ impl Helper {
             crew.holds_output = is_behind;
             crew.add_to(&mut fds);
         }
-        let timeout = self.kill_at.map(|at| {
-            let left = at.saturating_duration_since(Instant::now());
-            Timespec {
-                tv_sec: left.as_secs() as i64,
-                tv_nsec: i64::from(left.subsec_nanos()),
-            }
-        });
+        let beat = self.pulse.as_ref().filter(|_| self.to.is_some());
+        let timeout = self.kill_at.into_iter().chain(beat.map(Pulse::next_time));
+        let timeout = timeout.min().map(until);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Failure::system("wait for the processes", errno)),
@@ -142,7 +143,12 @@ impl Helper {
         let mut buffer = [0; 16 << 10];
         while let Some(from) = &self.from {
             match rustix::io::read(from, &mut buffer) {
-                Ok(len @ 1..) => self.inbox.push(&buffer[..len]),
+                Ok(len @ 1..) => {
+                    self.inbox.push(&buffer[..len]);
+                    if let Some(pulse) = &mut self.pulse {
+                        pulse.hear();
+                    }
+                }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 // What it said before it went, nobody waits for.
@@ -157,8 +163,20 @@ impl Helper {
         }
     }
 
+    fn beat(&mut self) {
+        let Some(pulse) = &mut self.pulse else {
+            return;
+        };
+        if pulse.is_lost() {
+            self.lose_launcher();
+        } else if pulse.is_due() {
+            self.say(&Up::Alive);
+        }
+    }
+
     fn on_message(&mut self, message: Down) {
         match message {
+            Down::Alive => {}
             Down::Begin(begin) if self.crew.is_none() => self.begin(*begin),
             Down::Begin(_) => self.lose_launcher(),
             Down::Order(order) => self.order(&order),
@@ -168,6 +186,7 @@ impl Helper {
     }
 
     fn begin(&mut self, begin: Begin) {
+        self.pulse = Some(Pulse::new(begin.patience));
         let folder = begin
             .task
             .environment

@@ -1,5 +1,7 @@
 //! Where processes of a job run: here, or behind a connection to another host. The supervisor knows no more of them.
 
+use std::time::Instant;
+
 use rustix::event::PollFd;
 
 use super::outcome::Ended;
@@ -41,6 +43,8 @@ pub enum Order {
 pub trait Site {
     /// What may bring news.
     fn add_to<'a>(&'a self, fds: &mut Vec<PollFd<'a>>);
+    /// When to look here again even if nothing comes.
+    fn next_time(&self) -> Option<Instant>;
     /// Takes in what has come. `has_child_ended`: the kernel says so of some child of this process.
     fn advance(&mut self, has_child_ended: bool, reports: &mut Vec<Report>) -> Result<()>;
     /// Does what it is told, as far as it can without waiting.

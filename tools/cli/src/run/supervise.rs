@@ -117,13 +117,8 @@ impl<'a> Supervisor<'a> {
     }
 
     fn wait(&mut self) -> Result<()> {
-        let timeout = self.next_time().map(|at| {
-            let left = at.saturating_duration_since(Instant::now());
-            Timespec {
-                tv_sec: left.as_secs() as i64,
-                tv_nsec: i64::from(left.subsec_nanos()),
-            }
-        });
+        let of_sites = self.sites.iter().filter_map(|site| site.next_time());
+        let timeout = of_sites.chain(self.next_time()).min().map(until);
         let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
         self.sites.iter().for_each(|site| site.add_to(&mut fds));
         match poll(&mut fds, timeout.as_ref()) {
@@ -247,5 +242,14 @@ impl<'a> Supervisor<'a> {
 
     fn tell_all(&mut self, order: &Order) {
         self.sites.iter_mut().for_each(|site| site.obey(order));
+    }
+}
+
+/// What is left of the time until then.
+pub fn until(at: Instant) -> Timespec {
+    let left = at.saturating_duration_since(Instant::now());
+    Timespec {
+        tv_sec: left.as_secs() as i64,
+        tv_nsec: i64::from(left.subsec_nanos()),
     }
 }

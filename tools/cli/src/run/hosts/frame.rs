@@ -3,6 +3,8 @@
 //! A frame is its kind (one byte), a rank and the length of its payload (32 bits each, little-endian), and the
 //! payload. Before the helper's first frame stands [`GREETING`]: login scripts may have printed something.
 
+use std::time::Duration;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +34,8 @@ pub struct Hello {
 pub struct Begin {
     pub task: Task,
     pub ranks: Vec<u32>,
+    /// As in [`Pulse::new`].
+    pub patience: Duration,
 }
 
 /// To the launcher.
@@ -41,6 +45,7 @@ pub enum Up {
     Report(Report),
     /// So many bytes of input have been given to rank 0.
     InputTaken(u32),
+    Alive,
 }
 
 /// To the helper.
@@ -51,6 +56,7 @@ pub enum Down {
     /// For rank 0.
     Input(Vec<u8>),
     InputEnd,
+    Alive,
 }
 
 /// The other end said something that is no frame.
@@ -58,6 +64,7 @@ pub enum Down {
 pub struct Nonsense;
 
 mod kind {
+    pub const ALIVE: u8 = 0;
     pub const HELLO: u8 = 1;
     pub const OUTPUT: u8 = 2;
     pub const ERROR_OUTPUT: u8 = 3;
@@ -84,6 +91,7 @@ impl Message for Up {
     fn to_frame(&self) -> Vec<u8> {
         match self {
             Self::Hello(hello) => frame(kind::HELLO, 0, &json(hello)),
+            Self::Alive => frame(kind::ALIVE, 0, &[]),
             Self::InputTaken(len_bytes) => frame(kind::INPUT_TAKEN, *len_bytes, &[]),
             Self::Report(report) => match report {
                 Report::Output {
@@ -106,6 +114,7 @@ impl Message for Up {
     fn from_frame(kind: u8, rank: u32, bytes: Vec<u8>) -> Result<Self, Nonsense> {
         Ok(Self::Report(match kind {
             kind::HELLO => return parsed(&bytes).map(Self::Hello),
+            kind::ALIVE => return Ok(Self::Alive),
             kind::INPUT_TAKEN => return Ok(Self::InputTaken(rank)),
             kind::OUTPUT | kind::ERROR_OUTPUT => Report::Output {
                 rank,
@@ -136,6 +145,7 @@ impl Message for Down {
             Self::Order(Order::Signal(signal)) => frame(kind::SIGNAL, *signal as u32, &[]),
             Self::Input(bytes) => frame(kind::INPUT, 0, bytes),
             Self::InputEnd => frame(kind::INPUT_END, 0, &[]),
+            Self::Alive => frame(kind::ALIVE, 0, &[]),
         }
     }
 
@@ -147,6 +157,7 @@ impl Message for Down {
             kind::SIGNAL if (1..=64).contains(&rank) => Self::Order(Order::Signal(rank as i32)),
             kind::INPUT => Self::Input(bytes),
             kind::INPUT_END => Self::InputEnd,
+            kind::ALIVE => Self::Alive,
             _ => return Err(Nonsense),
         })
     }
@@ -263,6 +274,7 @@ mod tests {
                 status: 127,
             }),
             Up::InputTaken(12),
+            Up::Alive,
         ]
     }
 
@@ -279,6 +291,7 @@ mod tests {
             Down::Begin(Box::new(Begin {
                 task,
                 ranks: vec![0, 1],
+                patience: Duration::from_secs(1),
             })),
             Down::Order(Order::Answer {
                 rank: 3,
@@ -288,6 +301,7 @@ mod tests {
             Down::Order(Order::Signal(15)),
             Down::Input(b"in".to_vec()),
             Down::InputEnd,
+            Down::Alive,
         ]
     }
 

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use super::super::crew::unblocked;
 use super::super::site::{Order, Report, Site};
 use super::frame::{Begin, Down, Hello, Inbox, Message, Up};
+use super::pulse::Pulse;
 use crate::failure::{Failure, Result};
 
 /// Bytes read at a time, so that no host can keep the others waiting.
@@ -39,6 +40,8 @@ pub struct Link {
     /// Standard input, if it goes to rank 0 and rank 0 is there.
     has_input: bool,
     input_under_way: usize,
+    /// Runs from the moment the processes are to start.
+    pulse: Option<Pulse>,
 }
 
 impl Link {
@@ -76,6 +79,7 @@ impl Link {
             left: BTreeSet::new(),
             has_input: false,
             input_under_way: 0,
+            pulse: None,
         })
     }
 
@@ -86,6 +90,7 @@ impl Link {
 
     /// Has the helper start its processes.
     pub fn begin(&mut self, begin: Begin) {
+        self.pulse = Some(Pulse::new(begin.patience));
         self.left = begin.ranks.iter().copied().collect();
         self.has_input = self.left.contains(&0);
         self.say(&Down::Begin(Box::new(begin)));
@@ -156,6 +161,9 @@ impl Link {
             match rustix::io::read(&self.from, &mut buffer) {
                 Ok(len @ 1..) => {
                     total += len;
+                    if let Some(pulse) = &mut self.pulse {
+                        pulse.hear();
+                    }
                     self.inbox.push(&buffer[..len]);
                 }
                 Err(Errno::AGAIN) => break,
@@ -182,9 +190,23 @@ impl Link {
         }
     }
 
+    /// Keeps the helper sure of us, and finds out if it or the way to it is gone.
+    fn beat(&mut self, reports: &mut Vec<Report>) {
+        let Some(pulse) = &mut self.pulse else {
+            return;
+        };
+        if pulse.is_lost() {
+            self.is_open = false;
+            self.on_end(reports);
+        } else if pulse.is_due() {
+            self.say(&Down::Alive);
+        }
+    }
+
     fn on_message(&mut self, message: Up, reports: &mut Vec<Report>) {
         match message {
             Up::Hello(hello) => self.hello = Some(hello),
+            Up::Alive => {}
             Up::InputTaken(len) => {
                 self.input_under_way = self.input_under_way.saturating_sub(len as usize);
             }
@@ -268,11 +290,19 @@ impl Site for Link {
         }
     }
 
+    fn next_time(&self) -> Option<Instant> {
+        let pulse = self.pulse.as_ref().filter(|_| self.is_open);
+        pulse.map(Pulse::next_time)
+    }
+
     fn advance(&mut self, _: bool, reports: &mut Vec<Report>) -> Result<()> {
         if self.is_open {
             self.flush();
             self.read(reports);
             self.pass_input_on();
+        }
+        if self.is_open {
+            self.beat(reports);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 pub mod frame;
 mod link;
 pub mod list;
+pub mod pulse;
 mod shell;
 
 use std::collections::BTreeMap;
@@ -63,6 +64,7 @@ pub fn run(arguments: &Arguments, hosts: &[Host], signals: &Signals, key: &JobKe
                 ..arguments.task(size, key, environment)
             },
             ranks: ranks.map(|(_, rank)| rank).collect(),
+            patience: arguments.patience,
         });
     }
     let sites = links
