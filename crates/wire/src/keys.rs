@@ -3,8 +3,8 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::bytes::{get_u32, get_u64};
-use crate::nh::NH_WORDS;
+use crate::bytes::get_u64;
+use crate::nh::{NH_KEY_LEN, NhKey};
 
 /// Authenticates packets: those of set-ups with the job's, all others with their connection's.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub struct JobKeys {
     secret: [u8; 32],
     id: u64,
     setup: CheckKey,
-    pub(crate) nh: [u32; NH_WORDS],
+    pub(crate) nh: NhKey,
 }
 
 impl core::fmt::Debug for JobKeys {
@@ -51,18 +51,15 @@ pub struct Transcript {
 impl JobKeys {
     /// From the job's secret.
     pub fn derive(secret: &[u8; 32]) -> Self {
-        let mut nh = [0; NH_WORDS];
-        for (index, words) in nh.chunks_mut(8).enumerate() {
-            let block = digest(secret, "nh", &[&(index as u32).to_le_bytes()]);
-            for (index, word) in words.iter_mut().enumerate() {
-                *word = get_u32(&block, 4 * index);
-            }
+        let mut nh = [0; NH_KEY_LEN];
+        for (index, block) in (0u32..).zip(nh.chunks_exact_mut(32)) {
+            block.copy_from_slice(&digest(secret, "nh", &[&index.to_le_bytes()]));
         }
         Self {
             secret: *secret,
             id: first_words(&digest(secret, "id", &[]))[0],
             setup: CheckKey(first_words(&digest(secret, "setup", &[]))),
-            nh,
+            nh: NhKey::from_bytes(&nh),
         }
     }
 
