@@ -196,6 +196,11 @@ impl Flags {
             .map(|(_, name)| name)
     }
 
+    /// Those that are in both.
+    pub(crate) const fn common(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// These and those.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

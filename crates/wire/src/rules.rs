@@ -84,9 +84,8 @@ fn of_kind(header: &Header) -> Option<&'static str> {
         Kind::Atomic => first_broken([(len == AtomicBody::LEN as u64, "payload")]),
         Kind::Answer => first_broken([(has_code(header, RmaStatus::from_number), "length")]),
         Kind::Ack => first_broken([(len == 0 || len == AckBody::LEN as u64, "payload")]),
-        Kind::Rts | Kind::Cts => {
-            first_broken([(header.channel != 0, "channel"), (len == 0, "payload")])
-        }
+        Kind::Rts => first_broken([(header.channel != 0, "channel"), (len == 0, "payload")]),
+        Kind::Cts | Kind::Close => first_broken([(len == 0, "payload")]),
         Kind::Fin => first_broken([
             (has_code(header, FinStatus::from_number), "length"),
             (len == 0, "payload"),
@@ -99,16 +98,22 @@ fn of_kind(header: &Header) -> Option<&'static str> {
             (has_code(header, RefuseReason::from_number), "length"),
             (len == 0, "payload"),
         ]),
-        Kind::Close => first_broken([(len == 0, "payload")]),
         Kind::Probe | Kind::ProbeAnswer => None,
     }
 }
 
 #[inline]
 fn of_data(header: &Header) -> Option<&'static str> {
-    let flags = header.flags;
-    let is_first = header.offset == 0;
-    let is_last = end(header) == Some(header.length);
+    let ends = Flags::FIRST.and(Flags::LAST);
+    let is_whole = header.flags.contains(ends);
+    let expected = match (header.offset == 0, end(header) == Some(header.length)) {
+        // A filler ([WIRE-2.5]).
+        (true, true) if header.length == 0 && !is_whole => Flags::NONE,
+        (true, true) => ends,
+        (true, false) => Flags::FIRST,
+        (false, true) => Flags::LAST,
+        (false, false) => Flags::NONE,
+    };
     first_broken([
         (header.length <= EAGER_MAX, "length"),
         (
@@ -120,9 +125,8 @@ fn of_data(header: &Header) -> Option<&'static str> {
             "payload",
         ),
         (
-            flags.contains(Flags::FIRST) == is_first
-                && flags.contains(Flags::LAST) == is_last
-                && (!flags.contains(Flags::UNRELIABLE) || (is_first && is_last)),
+            header.flags.common(ends) == expected
+                && (is_whole || !header.flags.contains(Flags::UNRELIABLE)),
             "flags",
         ),
     ])
