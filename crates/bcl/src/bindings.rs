@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::buffer::{Buffer, DmaBuffer};
 
+pub use crate::bed::Bed;
 pub use crate::cache::{CacheCounts, Memory, RegionCache};
 pub use crate::core::Core;
 pub use crate::shared::wait_unlocked;

@@ -3,10 +3,10 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bcl_device::{
-    Access, Action, LinkInfo, RmaOp, SYSTEM_MAX, Shared, ShmPort, Source, SystemHandle, Target,
+    Access, Action, LinkInfo, RmaOp, SYSTEM_MAX, Shared, Source, SystemHandle, Target,
 };
 use bcl_node::Address;
 use bcl_shm::bell;
@@ -14,12 +14,14 @@ use bcl_shm::page::Counter;
 use bcl_shm::sync::{AtomicU64, Ordering};
 use bcl_shm::wait::{Advice, Waiter};
 
+use crate::bed::Bed;
 use crate::buffer::Buffer;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::event::{Event, SystemMessage, Which};
 use crate::ops::Op;
 use crate::state::State;
+use crate::tiers::Tiers;
 
 /// Operations under way, and completions not taken, that a port may have.
 pub const QUEUE_DEPTH: usize = 4096;
@@ -28,13 +30,15 @@ const _: () = assert!(QUEUE_DEPTH <= bcl_device::DEFERRED_MAX);
 pub const POSTS_MAX: usize = 65536;
 /// Polls between two updates of the queue depths that `bcl stat` shows.
 const POLLS_PER_REPORT: u32 = 1 << 16;
+/// How long a port that closes waits for peers on other nodes to take what it has sent them.
+const LINGER: Duration = Duration::from_secs(1);
 /// Empty polls between two looks whether the bell was rung for nothing, once the descriptor is in use.
 const POLLS_PER_BELL_CHECK: u32 = 16;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Core {
-    device: ShmPort,
+    device: Tiers,
     state: State,
     waiter: Waiter,
     generation: u64,
@@ -48,7 +52,7 @@ pub struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(device: ShmPort) -> Self {
+    pub(crate) fn new(device: Tiers) -> Self {
         Self {
             device,
             state: State {
@@ -78,6 +82,11 @@ impl Core {
     /// What peers and the service thread share with this port.
     pub fn shared(&self) -> &Arc<Shared> {
         self.device.shared()
+    }
+
+    /// What a thread needs to sleep until something comes, without holding the port.
+    pub fn bed(&self) -> Bed {
+        self.device.bed()
     }
 
     #[inline]
@@ -304,7 +313,7 @@ impl Core {
 
     #[inline]
     pub(crate) fn poll_once(&mut self, which: Which) -> Option<Event> {
-        let waiting = self.state.pop(which);
+        let waiting = self.take(which);
         if waiting.is_some() {
             return waiting;
         }
@@ -313,7 +322,16 @@ impl Core {
             self.report();
         }
         self.device.poll(&mut self.state);
-        self.state.pop(which)
+        self.take(which)
+    }
+
+    #[inline]
+    fn take(&mut self, which: Which) -> Option<Event> {
+        let mut event = self.state.pop(which);
+        if let Some(Event::Message(message)) = &mut event {
+            self.device.locate(&mut message.handle);
+        }
+        event
     }
 
     #[cold]
@@ -367,7 +385,7 @@ impl Core {
                         return Ok(None);
                     }
                     if self.fall_asleep(which) {
-                        let slept = sleep(self.device.shared(), deadline.at());
+                        let slept = self.device.bed().sleep(deadline.at());
                         self.wake();
                         slept?;
                     }
@@ -457,7 +475,7 @@ impl Core {
             self.watchers += 1;
         }
         self.settle();
-        Ok(self.device.shared().bell.as_fd())
+        self.device.descriptor()
     }
 
     /// Connected peers, and how each is reached.
@@ -479,7 +497,7 @@ impl Core {
     pub fn close(&mut self) -> Result<(), Error> {
         self.check()?;
         self.closed = true;
-        self.device.close();
+        self.device.close(LINGER);
         if self.watchers > 0 {
             // Nobody silences the bell any more: all who sleep on it wake, and find the port closed.
             bell::ring(self.device.shared().bell.ringer());
@@ -492,17 +510,6 @@ impl Drop for Core {
     fn drop(&mut self) {
         let _ = self.close();
     }
-}
-
-/// Sleeps on the bell until it rings or the time comes.
-pub(crate) fn sleep(shared: &Shared, deadline: Option<Instant>) -> Result<(), Error> {
-    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    bcl_device::wait_for_bell(shared, left)
-        .map(drop)
-        .map_err(|errno| Error::System {
-            what: "waiting for the bell",
-            errno,
-        })
 }
 
 fn next_number() -> u64 {

@@ -20,6 +20,7 @@
 //! buffers) and *open channels* (memory that others read and write). Operations never block; they complete with an
 //! [`Event`]. The semantics are numbered rules in `spec/semantics.md`, cited as `SEM-x.y`.
 
+mod bed;
 pub mod bindings;
 mod buffer;
 mod cache;
@@ -29,12 +30,14 @@ mod error;
 mod event;
 pub mod job;
 mod matching;
+mod net;
 mod ops;
 mod options;
 mod port;
 mod shared;
 pub mod stat;
 mod state;
+mod tiers;
 mod window;
 
 pub use bcl_device::{Access, Cause, CopyMode, EAGER_MAX, OpError, SYSTEM_MAX, WINDOW_COUNT};
@@ -46,7 +49,7 @@ pub use core::{POSTS_MAX, QUEUE_DEPTH};
 pub use error::Error;
 pub use event::{Event, SystemMessage, Which};
 pub use job::Job;
-pub use options::PortOptions;
+pub use options::{Device, PortOptions};
 pub use port::{PeerInfo, Port};
 pub use shared::SharedPort;
 pub use state::QUIET;

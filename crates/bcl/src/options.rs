@@ -1,14 +1,19 @@
 //! How a port is opened: by default nothing has to be set up.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use bcl_device::{Config, CopyMode, ShmPort};
+use bcl_device::{Config, CopyMode};
 use bcl_node::{Folder, JobKey, NodeId};
 
 use crate::core::Core;
 use crate::error::Error;
 use crate::port::Port;
 use crate::shared::SharedPort;
+use crate::tiers::{Tiers, Wish};
+
+/// After which silence a peer on another node is given up, if nobody has said otherwise.
+const DEAD_AFTER: Duration = Duration::from_secs(3);
 
 /// Settings for opening a port; what is not set comes from the environment, else from the machine.
 ///
@@ -19,6 +24,8 @@ use crate::shared::SharedPort;
 /// | [`key`](Self::key) | `BCL_JOB_KEY`, `BCL_JOB_KEY_FILE` | one for each user |
 /// | [`allow_uids`](Self::allow_uids) | `BCL_ALLOW_UIDS` (numbers with commas) | nobody else |
 /// | [`copy_mode`](Self::copy_mode) | `BCL_COPY` (`auto`, `stream`) | `auto` |
+/// | [`device`](Self::device) | `BCL_DEVICE` (`auto`, `shm`, `udp`) | `auto` |
+/// | [`dead_after`](Self::dead_after) | `BCL_DEAD_AFTER_MS` | 3000 ms |
 #[derive(Debug, Clone, Default)]
 #[must_use = "options do nothing until a port is opened"]
 pub struct PortOptions {
@@ -28,6 +35,20 @@ pub struct PortOptions {
     key: Option<JobKey>,
     allow_uids: Option<Vec<u32>>,
     copy_mode: Option<CopyMode>,
+    device: Option<Device>,
+    dead_after: Option<Duration>,
+}
+
+/// How a port reaches its peers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Device {
+    /// Shared memory within the node, UDP between nodes if the job has a key of its own.
+    #[default]
+    Auto,
+    /// Shared memory only: ports of other nodes are unreachable.
+    Shm,
+    /// UDP only, even within a node.
+    Udp,
 }
 
 impl PortOptions {
@@ -72,6 +93,18 @@ impl PortOptions {
         self
     }
 
+    /// Sets which tiers the port uses.
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = Some(device);
+        self
+    }
+
+    /// Sets after which silence a peer on another node is given up.
+    pub fn dead_after(mut self, time: Duration) -> Self {
+        self.dead_after = Some(time);
+        self
+    }
+
     /// Opens a port for one thread at a time.
     pub fn open(self) -> Result<Port, Error> {
         Ok(Port::of(self.open_core()?))
@@ -84,7 +117,18 @@ impl PortOptions {
 
     /// Opens a port for a binding that brings its own safety.
     pub fn open_core(self) -> Result<Core, Error> {
-        Ok(Core::new(ShmPort::open(&self.resolve()?)?))
+        let wish = Wish {
+            device: match self.device {
+                Some(device) => device,
+                None => device_from(std::env::var("BCL_DEVICE").ok().as_deref())?,
+            },
+            dead_after: match self.dead_after {
+                Some(time) => time,
+                None => dead_after_from(std::env::var("BCL_DEAD_AFTER_MS").ok().as_deref())?,
+            },
+            has_key: self.key.is_some() || JobKey::is_given_in_env(),
+        };
+        Ok(Core::new(Tiers::open(&self.resolve()?, &wish)?))
     }
 
     fn resolve(self) -> Result<Config, Error> {
@@ -133,6 +177,29 @@ fn copy_mode_from(text: Option<&str>) -> Result<CopyMode, Error> {
         Some("stream") => Ok(CopyMode::Stream),
         Some(other) => Err(Error::Configuration(format!(
             "BCL_COPY: '{other}' is not a way to copy; write auto or stream"
+        ))),
+    }
+}
+
+fn device_from(text: Option<&str>) -> Result<Device, Error> {
+    match text {
+        None | Some("" | "auto") => Ok(Device::Auto),
+        Some("shm") => Ok(Device::Shm),
+        Some("udp") => Ok(Device::Udp),
+        Some(other) => Err(Error::Configuration(format!(
+            "BCL_DEVICE: '{other}' is no device; write auto, shm or udp"
+        ))),
+    }
+}
+
+fn dead_after_from(text: Option<&str>) -> Result<Duration, Error> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(DEAD_AFTER);
+    };
+    match text.parse() {
+        Ok(time_ms @ 100..=3_600_000) => Ok(Duration::from_millis(time_ms)),
+        _ => Err(Error::Configuration(format!(
+            "BCL_DEAD_AFTER_MS: '{text}' is no time in milliseconds from 100 to 3600000"
         ))),
     }
 }

@@ -4,12 +4,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bcl_device::{Access, Shared};
+use bcl_device::Access;
 use bcl_node::Address;
 use bcl_shm::wait::{Advice, Waiter};
 
+use crate::bed::Bed;
 use crate::buffer::Buffer;
-use crate::core::{Core, sleep};
+use crate::core::Core;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::event::{Event, SystemMessage, Which};
@@ -22,16 +23,16 @@ use crate::port::{PeerInfo, Port};
 #[derive(Debug, Clone)]
 pub struct SharedPort {
     port: Arc<Mutex<Port>>,
-    shared: Arc<Shared>,
+    bed: Bed,
     generation: u64,
 }
 
 impl SharedPort {
     pub(crate) fn of(mut port: Port) -> Self {
-        let shared = Arc::clone(port.core().shared());
+        let bed = port.core().bed();
         Self {
             port: Arc::new(Mutex::new(port)),
-            shared,
+            bed,
             generation: bcl_device::fork::generation(),
         }
     }
@@ -46,7 +47,7 @@ impl SharedPort {
 
     /// As [`Port::address`].
     pub fn address(&self) -> Address {
-        self.shared.address
+        self.bed.shared().address
     }
 
     /// As [`Port::send_system`].
@@ -148,7 +149,7 @@ impl SharedPort {
     /// As [`Port::wait`]; several threads may wait.
     pub fn wait(&self, which: Which, timeout: Option<Duration>) -> Result<Option<Event>, Error> {
         drop(self.lock()?);
-        wait_unlocked(&self.shared, which, timeout, |act| {
+        wait_unlocked(&self.bed, which, timeout, |act| {
             if let Ok(mut port) = self.lock() {
                 act(port.core());
             }
@@ -158,7 +159,7 @@ impl SharedPort {
     /// As [`Port::fd`].
     pub fn fd(&self) -> Result<BorrowedFd<'_>, Error> {
         self.lock()?.fd()?;
-        Ok(self.shared.bell.as_fd())
+        self.bed.descriptor()
     }
 
     /// As [`Port::data`].
@@ -184,7 +185,7 @@ impl SharedPort {
 
 /// Waits on a port that is locked only while it is looked at. `locked` runs what it is given under the lock.
 pub fn wait_unlocked(
-    shared: &Shared,
+    bed: &Bed,
     which: Which,
     timeout: Option<Duration>,
     mut locked: impl FnMut(&mut dyn FnMut(&mut Core)),
@@ -215,7 +216,7 @@ pub fn wait_unlocked(
             let mut asleep = false;
             locked(&mut |core| asleep = core.enter_sleep(which));
             if asleep {
-                let slept = sleep(shared, deadline.at());
+                let slept = bed.sleep(deadline.at());
                 locked(&mut |core| core.leave_sleep());
                 slept?;
             }

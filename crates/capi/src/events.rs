@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use bcl::bindings::{SystemHandle, wait_unlocked};
@@ -83,12 +83,12 @@ fn wait_among_threads(
     which: Which,
     deadline: Option<Instant>,
 ) -> Result<(), Failure> {
-    let shared = lock(mutex)
+    let bed = lock(mutex)
         .as_ref()
-        .map(|open| Arc::clone(open.core.shared()))
+        .map(|open| open.core.bed())
         .ok_or(Error::Closed)?;
     events.wait(deadline, |timeout| {
-        wait_unlocked(&shared, which, timeout, |act| {
+        wait_unlocked(&bed, which, timeout, |act| {
             if let Some(open) = lock(mutex).as_mut() {
                 act(&mut open.core);
             }

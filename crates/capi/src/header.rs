@@ -79,6 +79,8 @@ fn assertions() -> String {
         CAUSE_EXITED = CAUSE_EXITED,
         CAUSE_KILLED = CAUSE_KILLED,
         CAUSE_VANISHED = CAUSE_VANISHED,
+        CAUSE_SILENT = CAUSE_SILENT,
+        CAUSE_RESTARTED = CAUSE_RESTARTED,
         SEND = events::SEND,
         RECV = events::RECV,
         ANY = events::ANY,

@@ -128,6 +128,8 @@ fn caused(cause: Cause) -> CEvent {
         Cause::Exited(status) => (CAUSE_EXITED, status),
         Cause::Killed(signal) => (CAUSE_KILLED, signal),
         Cause::Vanished => (CAUSE_VANISHED, 0),
+        Cause::Silent(time_ms) => (CAUSE_SILENT, time_ms.try_into().unwrap_or(i32::MAX)),
+        Cause::Restarted => (CAUSE_RESTARTED, 0),
     };
     CEvent {
         cause,
@@ -143,6 +145,8 @@ pub fn cause_of(event: &CEvent) -> Option<Cause> {
         CAUSE_EXITED => Cause::Exited(event.cause_detail),
         CAUSE_KILLED => Cause::Killed(event.cause_detail),
         CAUSE_VANISHED => Cause::Vanished,
+        CAUSE_SILENT => Cause::Silent(event.cause_detail.max(0) as u32),
+        CAUSE_RESTARTED => Cause::Restarted,
         _ => return None,
     })
 }

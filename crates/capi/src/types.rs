@@ -111,3 +111,5 @@ pub const CAUSE_CLOSED: u32 = 1;
 pub const CAUSE_EXITED: u32 = 2;
 pub const CAUSE_KILLED: u32 = 3;
 pub const CAUSE_VANISHED: u32 = 4;
+pub const CAUSE_SILENT: u32 = 5;
+pub const CAUSE_RESTARTED: u32 = 6;

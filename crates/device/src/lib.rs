@@ -23,6 +23,6 @@ pub use engine::rma::{Action, RmaOp};
 pub use engine::upcalls::{LinkInfo, MessageId, OpId, SystemHandle, Target, Upcalls};
 pub use open::{Config, OpenError};
 pub use region::{Extent, Region, RegionPlace};
-pub use service::{CopyMode, Shared};
+pub use service::{CopyMode, Shared, spawn_without_signals};
 pub use status::{Cause, OpError};
 pub use window::{Access, Atomic, WINDOW_COUNT, WindowTable};

@@ -11,6 +11,10 @@ pub enum Cause {
     Killed(i32),
     /// It went away and the kernel does not tell how (it called `_exit`, or was killed, on a kernel before 6.15).
     Vanished,
+    /// It is on another node, owed an answer, and nothing was heard of it for so many ms.
+    Silent(u32),
+    /// A new port with the same address has taken its place, on another node.
+    Restarted,
 }
 
 impl std::fmt::Display for Cause {
@@ -20,6 +24,8 @@ impl std::fmt::Display for Cause {
             Self::Exited(status) => write!(f, "its process exited with status {status}"),
             Self::Killed(signal) => write!(f, "its process was killed by signal {signal}"),
             Self::Vanished => write!(f, "its process vanished"),
+            Self::Silent(time_ms) => write!(f, "nothing was heard of it for {time_ms} ms"),
+            Self::Restarted => write!(f, "a new port has taken its place"),
         }
     }
 }
@@ -60,7 +66,7 @@ pub enum OpError {
     NotAllowed,
     /// No tier reaches that node.
     #[error(
-        "no way leads to this node: only ports of the same node, or in the same socket folder, can be reached"
+        "no way leads to this node, or it does not answer: ports of other nodes are reached by UDP if the job has a key of its own (BCL_JOB_KEY_FILE); `bcl doctor HOST` tells more"
     )]
     Unreachable,
     /// The peer is gone.

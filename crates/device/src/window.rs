@@ -104,6 +104,11 @@ impl Window {
         self.access.contains(Access::NOTIFY)
     }
 
+    /// Whether all of an access is permitted, for those that do it in pieces.
+    pub fn permits(&self, offset: u64, len_bytes: u64, need: Access) -> Result<(), OpError> {
+        check(self.len_bytes as u64, self.access, offset, len_bytes, need)
+    }
+
     fn range(&self, offset: u64, len_bytes: u64, need: Access) -> Result<*mut u8, OpError> {
         check(self.len_bytes as u64, self.access, offset, len_bytes, need)?;
         Ok(self.start.wrapping_add(offset as usize))

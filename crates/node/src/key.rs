@@ -76,13 +76,24 @@ impl JobKey {
     /// The key of this process' job: `BCL_JOB_KEY` (hexadecimal), else the contents of the file
     /// that `BCL_JOB_KEY_FILE` names, else [`JobKey::of_user`].
     pub fn from_env() -> Result<JobKey, KeyError> {
+        let of_user = || Self::of_user(rustix::process::geteuid().as_raw());
+        Ok(Self::given_in_env()?.unwrap_or_else(of_user))
+    }
+
+    /// Whether somebody has given the job a key; otherwise it has the one of its user, which is no secret.
+    pub fn is_given_in_env() -> bool {
+        [KEY_VARIABLE, FILE_VARIABLE]
+            .iter()
+            .any(|name| env::var_os(name).is_some())
+    }
+
+    fn given_in_env() -> Result<Option<JobKey>, KeyError> {
         if let Some(hex) = env::var_os(KEY_VARIABLE) {
-            return parse(&hex.to_string_lossy(), || KEY_VARIABLE.into());
+            return parse(&hex.to_string_lossy(), || KEY_VARIABLE.into()).map(Some);
         }
-        match env::var_os(FILE_VARIABLE) {
-            Some(path) => Self::from_file(Path::new(&path)),
-            None => Ok(Self::of_user(rustix::process::geteuid().as_raw())),
-        }
+        let file = env::var_os(FILE_VARIABLE);
+        file.map(|path| Self::from_file(Path::new(&path)))
+            .transpose()
     }
 
     /// The key that all jobs of a user share when none is given.
@@ -120,6 +131,14 @@ impl JobKey {
     /// The key as 64 hexadecimal digits, for a launcher that passes it on.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// A key for one purpose, from which the job's key cannot be found.
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        let mut mac = self.mac();
+        mac.update(b"derived\0");
+        mac.update(purpose.as_bytes());
+        mac.finalize().into_bytes().into()
     }
 
     /// A message authentication code over what is fed to it next.

@@ -62,6 +62,12 @@ impl ShmPort {
         &self.shared
     }
 
+    /// Whether there is a connection with this peer, or an attempt at one.
+    #[inline]
+    pub fn knows(&mut self, peer: Address) -> bool {
+        self.peers.find(peer).is_some()
+    }
+
     /// Counters and identity, as everybody sees them.
     pub fn page(&self) -> &Page {
         &self.shared.page

@@ -10,6 +10,9 @@ pub type OpId = u64;
 /// A connection of the port, never reused.
 pub type LinkId = u64;
 
+/// Set in the links of tiers that live elsewhere: a port has several, and their names must not be mixed up.
+const FOREIGN: LinkId = 1 << 63;
+
 /// A message on a normal channel that waits for a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageId {
@@ -47,7 +50,36 @@ pub struct SystemHandle {
 // SAFETY: a handle is a name and an address; what it points to belongs to the port.
 unsafe impl Send for SystemHandle {}
 
+impl MessageId {
+    /// A name of another tier, told from ours by the [`FOREIGN`] bit of its link.
+    pub fn foreign(slot: u32, link: LinkId, number: u32) -> Self {
+        let link = link | FOREIGN;
+        Self { slot, link, number }
+    }
+
+    /// Slot, link without the bit, and number, if another tier made it.
+    pub fn as_foreign(&self) -> Option<(u32, LinkId, u32)> {
+        (self.link & FOREIGN != 0).then_some((self.slot, self.link & !FOREIGN, self.number))
+    }
+}
+
 impl SystemHandle {
+    /// A message of another tier; `start` stays readable until it is released.
+    pub fn foreign(slot: u32, link: LinkId, number: u64, start: *const u8, len_bytes: u32) -> Self {
+        Self {
+            slot,
+            link: link | FOREIGN,
+            number,
+            start,
+            len_bytes,
+        }
+    }
+
+    /// Slot, link without the bit, and number, if another tier made it.
+    pub fn as_foreign(&self) -> Option<(u32, LinkId, u64)> {
+        (self.link & FOREIGN != 0).then_some((self.slot, self.link & !FOREIGN, self.number))
+    }
+
     /// The name alone, as three words of which the first is not 0, for bindings to other languages.
     pub fn to_words(&self) -> [u64; 3] {
         [u64::from(self.slot) + 1, self.link, self.number]

@@ -149,6 +149,11 @@ impl Shared {
         notices.push(notice);
         self.has_notices.store(true, Ordering::Relaxed);
         drop(notices);
+        self.wake();
+    }
+
+    /// Rings the port's own bell if it sleeps. What it is to find must have been stored before.
+    pub fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.page.sleep_epoch().load(Ordering::Relaxed) & 1 == 1 {
             bell::ring(self.bell.ringer());
@@ -358,13 +363,9 @@ impl Running {
         });
         let state = state::State::new(Arc::clone(&mailbox))?;
         let ending = Ending(Arc::clone(&mailbox));
-        let thread = without_signals(|| {
-            std::thread::Builder::new()
-                .name("bcl-service".into())
-                .spawn(move || {
-                    let _ending = ending;
-                    run::run(state);
-                })
+        let thread = spawn_without_signals("bcl-service", move || {
+            let _ending = ending;
+            run::run(state);
         })?;
         Ok(Self {
             service: Service {
@@ -375,6 +376,15 @@ impl Running {
             ports: BTreeSet::new(),
         })
     }
+}
+
+/// Starts a background thread of the library, on which no signal of the program is handled.
+pub fn spawn_without_signals(
+    name: &str,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, std::io::Error> {
+    let builder = std::thread::Builder::new().name(name.into());
+    without_signals(|| builder.spawn(body))
 }
 
 /// The new thread inherits the mask: the program's signals are for the program's threads.

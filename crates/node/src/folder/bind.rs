@@ -16,8 +16,11 @@ use crate::address::{Address, NodeId};
 /// Lower numbers are only given to those who ask for them.
 const FIRST_ASSIGNED: u16 = 1024;
 
+/// The last number that other nodes can reach (`spec/wire.md`); higher ones are only given to those who ask.
+const LAST_ASSIGNED: u16 = 8191;
+
 /// How many numbers can be assigned.
-const ASSIGNABLE: u32 = (u16::MAX - FIRST_ASSIGNED) as u32 + 1;
+const ASSIGNABLE: u32 = (LAST_ASSIGNED - FIRST_ASSIGNED) as u32 + 1;
 
 /// Peers that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
 const BACKLOG: i32 = 4096;

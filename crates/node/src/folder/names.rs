@@ -26,6 +26,12 @@ impl Folder {
         Ok(ports)
     }
 
+    /// Whether there is a name of this port, alive or not.
+    pub fn holds(&self, address: Address) -> bool {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::statat(&self.dir, address.to_string(), flags).is_ok()
+    }
+
     /// Removes the names of all ports whose owners have died; returns how many.
     pub fn sweep(&self) -> Result<usize, FolderError> {
         let mut swept = 0;

@@ -1,0 +1,225 @@
+//! What the protocol tells the port, and asks of it: memory goes by name there and by address here.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bcl_device::{Access, LinkInfo, MessageId, OpError, Shared, SystemHandle, Upcalls};
+use bcl_node::{Address, Nodes};
+use bcl_proto as proto;
+use bcl_shm::page::Counter;
+use bcl_shm::sync::bump;
+use bcl_wire::udp_port;
+
+use super::lent::{Lent, Memory};
+use super::translate;
+
+/// The port's books while the protocol is at work: `up` belongs to the program, or keeps the news for it.
+#[derive(Debug)]
+pub struct Books<'a, U> {
+    pub up: &'a mut U,
+    pub lent: &'a mut Lent,
+    pub shared: &'a Shared,
+    pub nodes: &'a Nodes,
+    /// Connections that have come up, for the caller to look after.
+    pub met: &'a mut Vec<proto::Address>,
+}
+
+/// Where packets for a peer go, if its number is one that other nodes reach.
+pub fn path_to(nodes: &Nodes, peer: Address) -> Option<SocketAddr> {
+    let ip: IpAddr = *nodes.addresses(peer.node).first()?;
+    Some(SocketAddr::new(ip, udp_port::of_port(peer.port)?))
+}
+
+impl<U: Upcalls> proto::Upcalls for Books<'_, U> {
+    fn path_to(&mut self, peer: proto::Address) -> Option<proto::Path> {
+        let to = path_to(self.nodes, translate::address(peer))?;
+        Some(proto::Path { to, rail: 0 })
+    }
+
+    fn is_full(&self) -> bool {
+        self.up.is_full()
+    }
+
+    #[inline]
+    fn system(&mut self, from: proto::Address, message: proto::SystemHandle) {
+        let number = u64::from(message.number);
+        // Where it lies is looked up when the program takes the event.
+        let handle =
+            SystemHandle::foreign(message.slot, 0, number, std::ptr::null(), message.len_bytes);
+        bump(self.shared.page.counter(Counter::SystemReceived), 1);
+        self.count_in(message.len_bytes.into());
+        self.up.system(translate::address(from), handle);
+    }
+
+    fn arrived(
+        &mut self,
+        from: proto::Address,
+        message: proto::MessageId,
+        channel: u16,
+        len_bytes: u64,
+    ) -> Option<proto::Target> {
+        let name = MessageId::foreign(message.slot, 0, message.number);
+        let from = translate::address(from);
+        let target = self.up.arrived(from, name, channel, len_bytes)?;
+        let memory = Memory::Target(target.start, target.capacity_bytes);
+        self.lent.lend(target.op, memory);
+        Some(proto::Target {
+            op: target.op,
+            capacity_bytes: target.capacity_bytes as u64,
+        })
+    }
+
+    fn withdrawn(&mut self, message: proto::MessageId, channel: u16) {
+        let name = MessageId::foreign(message.slot, 0, message.number);
+        self.up.withdrawn(name, channel);
+    }
+
+    #[inline]
+    fn place(&mut self, op: proto::OpId, offset: u64, bytes: &[u8]) -> bool {
+        self.lent.place(op, offset, bytes)
+    }
+
+    fn received(
+        &mut self,
+        from: proto::Address,
+        channel: u16,
+        op: proto::OpId,
+        len_bytes: u64,
+        result: Result<(), proto::OpError>,
+    ) {
+        self.lent.give_back(op);
+        if result.is_ok() {
+            bump(self.shared.page.counter(Counter::NormalReceived), 1);
+            self.count_in(len_bytes);
+        }
+        let result = translate::result(result);
+        let from = translate::address(from);
+        self.up.received(from, channel, op, len_bytes, result);
+    }
+
+    fn sent(
+        &mut self,
+        to: proto::Address,
+        channel: u16,
+        op: proto::OpId,
+        len_bytes: u64,
+        result: Result<(), proto::OpError>,
+    ) {
+        self.lent.give_back(op);
+        if result.is_ok() {
+            let kind = match channel {
+                0 => Counter::SystemSent,
+                _ => Counter::NormalSent,
+            };
+            bump(self.shared.page.counter(kind), 1);
+            bump(self.shared.page.counter(Counter::BytesSent), len_bytes);
+        }
+        let to = translate::address(to);
+        let result = translate::result(result);
+        self.up.sent(to, channel, op, len_bytes, result);
+    }
+
+    fn rma_done(
+        &mut self,
+        peer: proto::Address,
+        window: u16,
+        op: proto::OpId,
+        value: u64,
+        result: Result<(), proto::OpError>,
+    ) {
+        self.lent.give_back(op);
+        let peer = translate::address(peer);
+        let result = translate::result(result);
+        self.up.rma_done(peer, window, op, value, result);
+    }
+
+    fn window_put(
+        &mut self,
+        from: proto::Address,
+        put: proto::WindowPut,
+        bytes: &[u8],
+    ) -> Result<(), proto::Refusal> {
+        let windows = self.shared.windows();
+        let window = windows.get(put.window).ok_or(proto::Refusal::NoWindow)?;
+        // Every piece is held against the whole put: all of it is permitted, or nothing is written ([SEM-5.1]).
+        window
+            .permits(put.start, put.len_bytes, Access::PUT)
+            .and_then(|()| window.put(put.offset, bytes))
+            .map_err(translate::refusal)?;
+        let notifies = window.notifies();
+        drop(windows);
+        if put.is_last {
+            self.served(notifies, from, put.window, put.start, put.len_bytes);
+        }
+        Ok(())
+    }
+
+    fn window_get(
+        &mut self,
+        from: proto::Address,
+        window: u16,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<(), proto::Refusal> {
+        let windows = self.shared.windows();
+        let bound = windows.get(window).ok_or(proto::Refusal::NoWindow)?;
+        bound.get(offset, into).map_err(translate::refusal)?;
+        drop(windows);
+        self.served(false, from, window, offset, into.len() as u64);
+        Ok(())
+    }
+
+    fn window_atomic(
+        &mut self,
+        from: proto::Address,
+        window: u16,
+        offset: u64,
+        atomic: proto::Atomic,
+    ) -> Result<u64, proto::Refusal> {
+        let windows = self.shared.windows();
+        let bound = windows.get(window).ok_or(proto::Refusal::NoWindow)?;
+        let found: Result<u64, OpError> = bound.atomic(offset, translate::atomic(atomic));
+        let found = found.map_err(translate::refusal)?;
+        let notifies = bound.notifies();
+        drop(windows);
+        self.served(notifies, from, window, offset, 8);
+        Ok(found)
+    }
+
+    fn peer_up(&mut self, peer: proto::Address) {
+        self.met.push(peer);
+        let path = path_to(self.nodes, translate::address(peer));
+        let copy = match path {
+            Some(path) => format!("datagrams to {path}, because it is on another node"),
+            None => String::new(),
+        };
+        let info = LinkInfo { tier: "udp", copy };
+        self.up.peer_up(translate::address(peer), &info);
+    }
+
+    fn peer_gone(&mut self, peer: proto::Address, cause: proto::Cause) {
+        let cause = translate::cause(cause);
+        self.up.peer_gone(translate::address(peer), cause);
+    }
+}
+
+impl<U: Upcalls> Books<'_, U> {
+    fn count_in(&self, len_bytes: u64) {
+        bump(self.shared.page.counter(Counter::BytesReceived), len_bytes);
+    }
+
+    /// A peer has been served; its owner hears of it if it wants to.
+    fn served(
+        &mut self,
+        notifies: bool,
+        from: proto::Address,
+        window: u16,
+        offset: u64,
+        len_bytes: u64,
+    ) {
+        bump(self.shared.page.counter(Counter::RmaServed), 1);
+        if notifies {
+            let from = translate::address(from);
+            self.up.rma_arrived(from, window, offset, len_bytes);
+        }
+    }
+}

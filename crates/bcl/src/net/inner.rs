@@ -1,0 +1,479 @@
+//! The protocol of a port, its socket, and the memory lent to it. Whoever holds the lock drives it.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bcl_device::{
+    Action, LinkInfo, MessageId, OpId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls,
+};
+use bcl_node::{Address, JobKey, Nodes};
+use bcl_proto::{self as proto, Config, Endpoint, Payload, Span, Time, Transmit};
+use bcl_shm::page::Counter;
+use bcl_shm::sync::{Ordering, bump};
+use bcl_udp::{BindError, Buffers, Datagram, SendError, Socket, Trouble, mtu};
+use bcl_wire::udp_port;
+use rustix::io::Errno;
+
+use super::books::Books;
+use super::clock::now_ns;
+use super::deferred::Deferred;
+use super::lent::{Lent, Memory};
+use super::translate::{self, to_proto};
+use crate::error::Error;
+
+/// Packets that go out with one system call.
+const BATCH: usize = 64;
+/// Receives that the background thread makes before it looks at its timers.
+const RECEIVES_PER_TURN: usize = 64;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Inner {
+    endpoint: Endpoint,
+    socket: Socket,
+    buffers: Buffers,
+    lent: Lent,
+    deferred: Deferred,
+    shared: Arc<Shared>,
+    nodes: Nodes,
+    /// Where our packets come from.
+    ip: IpAddr,
+    /// Packets taken from the protocol for which the socket had no room.
+    unsent: Vec<Transmit>,
+    met: Vec<proto::Address>,
+}
+
+/// The port's books as the protocol sees them, borrowed apart from the protocol.
+macro_rules! books {
+    ($self:ident, $up:expr) => {
+        &mut Books {
+            up: $up,
+            lent: &mut $self.lent,
+            shared: &$self.shared,
+            nodes: &$self.nodes,
+            met: &mut $self.met,
+        }
+    };
+}
+
+fn now() -> Time {
+    Time(now_ns())
+}
+
+impl Inner {
+    /// Binds the UDP port that belongs to the port's number, at the node's address.
+    pub fn open(
+        key: &JobKey,
+        dead_after: Duration,
+        shared: &Arc<Shared>,
+        nodes: Nodes,
+    ) -> Result<Self, Error> {
+        let own = shared.address;
+        let Some(port) = udp_port::of_port(own.port) else {
+            return Err(Error::invalid(format!(
+                "port {} cannot be reached from other nodes: ask for one up to {}, or set BCL_DEVICE=shm",
+                own.port,
+                udp_port::LAST_PORT
+            )));
+        };
+        let ip = nodes.addresses(own.node).first().copied();
+        let ip = ip.unwrap_or(IpAddr::V4(own.node.0));
+        let socket = Socket::bind(ip, port).map_err(bind_error)?;
+        let mut config = Config::new(to_proto(own), wall_clock_ns(), seed()?);
+        config.dead_after = Span(dead_after.as_nanos() as u64);
+        Ok(Self {
+            endpoint: Endpoint::new(config, &key.derive("bcl udp")),
+            socket,
+            buffers: Buffers::new(),
+            lent: Lent::default(),
+            deferred: Deferred::default(),
+            shared: Arc::clone(shared),
+            nodes,
+            ip,
+            unsent: Vec::with_capacity(BATCH),
+            met: Vec::new(),
+        })
+    }
+
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Connections, and attempts at one.
+    pub fn peers(&self) -> u32 {
+        self.endpoint.depths().peers as u32
+    }
+
+    pub fn next_timeout_ns(&self) -> Option<u64> {
+        self.endpoint.next_timeout().map(|time| time.0)
+    }
+
+    pub fn knows(&self, peer: Address) -> bool {
+        self.endpoint.knows(to_proto(peer))
+    }
+
+    /// Tells the port what has happened while its program was away.
+    #[inline]
+    pub fn replay(&mut self, up: &mut impl Upcalls) {
+        if self.deferred.is_empty() {
+            return;
+        }
+        let mut deferred = std::mem::take(&mut self.deferred);
+        let mut matched = Vec::new();
+        deferred.replay(up, |message, target| matched.push((message, target)));
+        for (message, target) in matched {
+            self.accept(message, target, up);
+        }
+    }
+
+    pub fn send_system<U: Upcalls>(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut U,
+        name: impl FnOnce(&mut U) -> OpId,
+    ) -> bool {
+        let now = now();
+        let books = books!(self, up);
+        let done = self
+            .endpoint
+            .send_system(now, to_proto(to), data, books, |books| name(books.up));
+        if done {
+            bump(self.shared.page.counter(Counter::SystemSent), 1);
+            let bytes = self.shared.page.counter(Counter::BytesSent);
+            bump(bytes, data.len() as u64);
+        }
+        self.flush(now, up);
+        done
+    }
+
+    pub fn send_normal(
+        &mut self,
+        to: Address,
+        channel: u16,
+        source: Source,
+        op: OpId,
+        up: &mut impl Upcalls,
+    ) {
+        let now = now();
+        let memory = Memory::Source(source.start, source.len_bytes);
+        self.lent.lend(op, memory);
+        let len_bytes = source.len_bytes as u64;
+        let books = books!(self, up);
+        self.endpoint
+            .send_normal(now, to_proto(to), channel, op, len_bytes, books);
+        self.flush(now, up);
+    }
+
+    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
+        let now = now();
+        bump(self.shared.page.counter(Counter::RmaOut), 1);
+        match op.action {
+            Action::Put { from, len_bytes } => {
+                self.lent.lend(op.op, Memory::Source(from, len_bytes));
+            }
+            Action::Get { to, len_bytes } => self.lent.lend(op.op, Memory::Target(to, len_bytes)),
+            Action::Atomic(_) => {}
+        }
+        let books = books!(self, up);
+        self.endpoint
+            .rma(now, to_proto(peer), translate::rma(&op), books);
+        self.flush(now, up);
+    }
+
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+        let Some((slot, _, number)) = message.as_foreign() else {
+            return false;
+        };
+        let now = now();
+        let memory = Memory::Target(target.start, target.capacity_bytes);
+        self.lent.lend(target.op, memory);
+        let message = proto::MessageId { slot, number };
+        let posted = proto::Target {
+            op: target.op,
+            capacity_bytes: target.capacity_bytes as u64,
+        };
+        let books = books!(self, up);
+        let found = self.endpoint.accept(now, message, posted, books);
+        if !found {
+            self.lent.give_back(target.op);
+        }
+        self.flush(now, up);
+        found
+    }
+
+    /// A system message that the program holds; empty if it does not.
+    pub fn data(&self, message: &SystemHandle) -> &[u8] {
+        system_handle(message).map_or(&[], |handle| self.endpoint.data(&handle))
+    }
+
+    pub fn release(&mut self, message: &SystemHandle) -> bool {
+        system_handle(message).is_some_and(|handle| self.endpoint.release(&handle))
+    }
+
+    /// What has arrived with one system call, what time has brought, and what is to be sent.
+    #[inline]
+    pub fn work(&mut self, up: &mut impl Upcalls) -> bool {
+        let now = now();
+        let moved = self.receive(now, up);
+        self.look_at_clock(now, up);
+        self.flush(now, up);
+        moved
+    }
+
+    /// The background thread's turn; true if there is news for the program.
+    pub fn serve(&mut self) -> bool {
+        let mut deferred = std::mem::take(&mut self.deferred);
+        for _ in 0..RECEIVES_PER_TURN {
+            if !self.work(&mut deferred) {
+                break;
+            }
+        }
+        self.deferred = deferred;
+        !self.deferred.is_empty()
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Time, up: &mut impl Upcalls) -> bool {
+        // Other errors than "nothing there" concern earlier datagrams, and are reported besides.
+        let Ok(Some(received)) = self.socket.receive(&mut self.buffers) else {
+            return false;
+        };
+        let from = proto::Path {
+            to: received.from(),
+            rail: 0,
+        };
+        let books = books!(self, up);
+        for datagram in received {
+            self.endpoint.handle(now, from, datagram, books);
+        }
+        if !self.met.is_empty() {
+            self.measure_paths();
+        }
+        true
+    }
+
+    #[inline]
+    fn look_at_clock(&mut self, now: Time, up: &mut impl Upcalls) {
+        if self.endpoint.next_timeout().is_some_and(|time| time <= now) {
+            let books = books!(self, up);
+            self.endpoint.on_timeout(now, books);
+            self.take_reports(now, up);
+        }
+    }
+
+    /// What the network has said of packets that were sent. Not proof of anything: the protocol asks the peer.
+    fn take_reports(&mut self, now: Time, up: &mut impl Upcalls) {
+        while let Some(report) = self.socket.next_report() {
+            match report.trouble {
+                Trouble::TooLarge { .. } => self.met.extend(
+                    self.endpoint
+                        .peers()
+                        .filter(|info| info.path.to.ip() == report.to.ip())
+                        .map(|info| info.peer),
+                ),
+                Trouble::PortUnreachable => {
+                    let path = proto::Path {
+                        to: report.to,
+                        rail: 0,
+                    };
+                    let books = books!(self, up);
+                    self.endpoint.unreachable(now, path, books);
+                }
+                Trouble::Prohibited | Trouble::HostUnreachable | Trouble::Other(_) => {}
+            }
+        }
+        self.measure_paths();
+    }
+
+    /// Tells the protocol how long datagrams to new peers may be, as the kernel knows it.
+    #[cold]
+    fn measure_paths(&mut self) {
+        for peer in std::mem::take(&mut self.met) {
+            let nodes = &self.nodes;
+            let Some(path) = super::books::path_to(nodes, translate::address(peer)) else {
+                continue;
+            };
+            if let Ok(mtu) = mtu::kernel_mtu(self.ip, path.ip()) {
+                let longest = mtu::largest_datagram_bytes(mtu, path.ip());
+                let longest = longest.min(bcl_wire::HEADER_LEN + bcl_wire::PAYLOAD_MAX);
+                self.endpoint.set_datagram_bytes(peer, longest as u16);
+            }
+        }
+    }
+
+    /// Sends what the protocol has to send, as far as the socket has room.
+    #[inline]
+    fn flush(&mut self, now: Time, up: &mut impl Upcalls) {
+        loop {
+            let books = books!(self, up);
+            while self.unsent.len() < BATCH
+                && let Some(transmit) = self.endpoint.poll_transmit(now, books)
+            {
+                self.unsent.push(transmit);
+            }
+            if self.unsent.is_empty() || !self.send_run() {
+                return;
+            }
+        }
+    }
+
+    /// Sends the first packets that go the same way; false if the socket has no room for them.
+    fn send_run(&mut self) -> bool {
+        let path = self.unsent[0].path;
+        let run = self
+            .unsent
+            .iter()
+            .take_while(|transmit| transmit.path == path)
+            .count();
+        let (endpoint, lent) = (&self.endpoint, &self.lent);
+        let datagram = |transmit| datagram_of(endpoint, lent, transmit);
+        let sent = if run == 1 {
+            let only = datagram(&self.unsent[0]);
+            self.socket.send(path.to, only.as_slice())
+        } else {
+            // What belongs to an operation that has ended meanwhile is left out.
+            let batch: Vec<_> = self.unsent[..run].iter().filter_map(datagram).collect();
+            self.socket.send(path.to, &batch)
+        };
+        match sent {
+            Ok(sent) if sent < run => {
+                let live = |transmit: &Transmit| {
+                    datagram_of(&self.endpoint, &self.lent, transmit).is_some()
+                };
+                let gone = leave_out(&self.unsent[..run], sent, live);
+                self.unsent.drain(..gone);
+                gone == run
+            }
+            Ok(_) => {
+                self.unsent.drain(..run);
+                true
+            }
+            Err(SendError::Full { .. }) => false,
+            Err(error) => {
+                // Lost, as packets can be; the protocol sends them again and gives up in time.
+                if let SendError::TooLarge { .. } = error {
+                    let to = path.to.ip();
+                    let peers = self.endpoint.peers();
+                    let there = peers.filter(|info| info.path.to.ip() == to);
+                    self.met.extend(there.map(|info| info.peer));
+                    self.measure_paths();
+                }
+                self.unsent.drain(..run);
+                true
+            }
+        }
+    }
+
+    pub fn close(&mut self, up: &mut impl Upcalls) {
+        let now = now();
+        let books = books!(self, up);
+        self.endpoint.close(now, books);
+        self.flush(now, up);
+    }
+
+    pub fn is_drained(&self) -> bool {
+        self.endpoint.is_drained() && self.unsent.is_empty()
+    }
+
+    pub fn links(&self) -> Vec<(Address, LinkInfo)> {
+        let peers = self.endpoint.peers().filter(|info| info.is_up);
+        peers
+            .map(|info| (translate::address(info.peer), translate::link(&info)))
+            .collect()
+    }
+
+    /// Adds this tier's queue depths to those in the port's page.
+    pub fn publish_depths(&self) {
+        let depths = self.endpoint.depths();
+        let add = |counter, value: usize| {
+            let counter = self.shared.page.counter(counter);
+            counter.store(
+                counter.load(Ordering::Relaxed) + value as u64,
+                Ordering::Relaxed,
+            );
+        };
+        add(Counter::PendingSends, depths.pending);
+        add(Counter::Unexpected, depths.unexpected);
+        add(Counter::Unreleased, depths.unreleased);
+        add(Counter::PeerMemory, depths.memory_bytes);
+        add(Counter::Peers, depths.peers);
+    }
+}
+
+/// How many packets are done with when `sent` live ones are: dead ones in front of and among them as well.
+fn leave_out(run: &[Transmit], sent: usize, live: impl Fn(&Transmit) -> bool) -> usize {
+    let mut left = sent;
+    run.iter()
+        .position(|transmit| {
+            let is_live = live(transmit);
+            let is_kept = is_live && left == 0;
+            left -= usize::from(is_live && !is_kept);
+            is_kept
+        })
+        .unwrap_or(run.len())
+}
+
+/// A packet as the socket takes it; `None` if what it was to carry is no longer there.
+#[inline]
+fn datagram_of<'a>(
+    endpoint: &'a Endpoint,
+    lent: &'a Lent,
+    transmit: &'a Transmit,
+) -> Option<Datagram<'a>> {
+    let payload = match transmit.payload {
+        Payload::Own(_) => endpoint.bytes(transmit)?,
+        Payload::Lent {
+            op,
+            offset,
+            len_bytes,
+        } => lent.piece(op, offset, len_bytes.into())?,
+    };
+    Some(Datagram {
+        header: endpoint.seal(transmit, payload),
+        payload: [payload, &[]],
+    })
+}
+
+fn system_handle(message: &SystemHandle) -> Option<proto::SystemHandle> {
+    let (slot, _, number) = message.as_foreign()?;
+    Some(proto::SystemHandle {
+        slot,
+        number: number.try_into().ok()?,
+        len_bytes: message.len_bytes,
+    })
+}
+
+fn bind_error(error: BindError) -> Error {
+    match error {
+        BindError::InUse { .. } => Error::PortInUse(error.to_string()),
+        BindError::NotOurs { .. } | BindError::Reserved { .. } => {
+            Error::Configuration(error.to_string())
+        }
+        BindError::System { ref source, .. } => match Errno::from_io_error(source) {
+            Some(Errno::MFILE | Errno::NFILE) => {
+                Error::NoDescriptors(format!("{error}; raise the limit (ulimit -n)"))
+            }
+            _ => Error::Configuration(error.to_string()),
+        },
+    }
+}
+
+/// Later ports have larger incarnations, whichever process opens them.
+fn wall_clock_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
+}
+
+fn seed() -> Result<[u64; 2], Error> {
+    let mut bytes = [0; 16];
+    let flags = rustix::rand::GetRandomFlags::empty();
+    rustix::rand::getrandom(&mut bytes, flags).map_err(|errno| Error::System {
+        what: "asking the kernel for random numbers",
+        errno,
+    })?;
+    let [low, high] = [0, 8].map(|at| bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes));
+    Ok([low, high])
+}

@@ -1,0 +1,231 @@
+//! The tiers of a port behind one face: shared memory for peers of its node, UDP for those of others.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bcl_device::{
+    Config, LinkInfo, MessageId, OpId, RmaOp, Shared, ShmPort, Source, SystemHandle, Target,
+    Upcalls,
+};
+use bcl_node::Address;
+use bcl_shm::page::{Counter, Page};
+
+use crate::bed::Bed;
+use crate::error::Error;
+use crate::net::NetPort;
+use crate::options::Device;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Tiers {
+    shm: ShmPort,
+    net: Option<NetPort>,
+}
+
+/// Which tiers a port is to have.
+#[derive(Debug)]
+pub struct Wish {
+    pub device: Device,
+    pub dead_after: Duration,
+    /// Whether the job has a key of its own, and not the one of its user, which is no secret.
+    pub has_key: bool,
+}
+
+/// Assigned numbers that are passed over because somebody else has their UDP port.
+const PASSED_OVER_MAX: usize = 64;
+
+impl Tiers {
+    /// Opens a port on all tiers that it can have.
+    pub fn open(config: &Config, wish: &Wish) -> Result<Self, Error> {
+        let wants_net = match wish.device {
+            Device::Shm => false,
+            Device::Udp => true,
+            // Without a network the node is the loopback address, and there is nobody else to reach.
+            Device::Auto => wish.has_key && !config.node.0.is_loopback(),
+        };
+        if !wants_net {
+            let shm = ShmPort::open(config)?;
+            return Ok(Self { shm, net: None });
+        }
+        // Numbers whose UDP port is taken are held until the next has been found.
+        let mut passed_over = Vec::new();
+        let opened = loop {
+            let shm = ShmPort::open(config)?;
+            let net = NetPort::open(config, wish, shm.shared());
+            let may_try_another = config.number.is_none() && passed_over.len() < PASSED_OVER_MAX;
+            match net {
+                Err(Error::PortInUse(_)) if may_try_another => passed_over.push(shm),
+                net => break (shm, net),
+            }
+        };
+        passed_over.iter_mut().for_each(ShmPort::close);
+        match opened {
+            (shm, Ok(net)) => {
+                let net = Some(net);
+                Ok(Self { shm, net })
+            }
+            (mut shm, Err(error)) => {
+                shm.close();
+                Err(error)
+            }
+        }
+    }
+
+    pub fn shared(&self) -> &Arc<Shared> {
+        self.shm.shared()
+    }
+
+    pub fn page(&self) -> &Page {
+        self.shm.page()
+    }
+
+    /// What a thread needs to sleep until something comes.
+    pub fn bed(&self) -> Bed {
+        let station = self.net.as_ref().map(NetPort::station);
+        Bed::new(Arc::clone(self.shm.shared()), station)
+    }
+
+    /// The network tier, if it serves this peer: one of another node, unless it shares the socket folder.
+    #[inline]
+    fn net_for(&mut self, peer: Address) -> Option<&mut NetPort> {
+        let shm = &mut self.shm;
+        self.net
+            .as_mut()
+            .filter(|net| net.serves(peer, || shm.knows(peer)))
+    }
+
+    #[inline]
+    pub fn send_system<U: Upcalls>(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut U,
+        name: impl FnOnce(&mut U) -> OpId,
+    ) -> bool {
+        match self.net_for(to) {
+            Some(net) => net.send_system(to, data, up, name),
+            None => self.shm.send_system(to, data, up, name),
+        }
+    }
+
+    #[inline]
+    pub fn send_normal(
+        &mut self,
+        to: Address,
+        channel: u16,
+        source: Source,
+        op: OpId,
+        up: &mut impl Upcalls,
+    ) {
+        match self.net_for(to) {
+            Some(net) => net.send_normal(to, channel, source, op, up),
+            None => self.shm.send_normal(to, channel, source, op, up),
+        }
+    }
+
+    #[inline]
+    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
+        match self.net_for(peer) {
+            Some(net) => net.rma(peer, op, up),
+            None => self.shm.rma(peer, op, up),
+        }
+    }
+
+    /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+        match (message.as_foreign(), &mut self.net) {
+            (Some(_), Some(net)) => net.accept(message, target, up),
+            (Some(_), None) => false,
+            (None, _) => self.shm.accept(message, target, up),
+        }
+    }
+
+    /// Finds out where a system message lies that its tier has not said.
+    #[inline]
+    pub fn locate(&self, message: &mut SystemHandle) {
+        if message.start.is_null()
+            && let Some(net) = &self.net
+        {
+            message.start = net.data(message);
+        }
+    }
+
+    /// Gives a system message back. False if it was given back before.
+    #[inline]
+    pub fn release(&mut self, message: &SystemHandle) -> bool {
+        match (message.as_foreign(), &mut self.net) {
+            (Some(_), Some(net)) => net.release(message),
+            (Some(_), None) => false,
+            (None, _) => self.shm.release(message),
+        }
+    }
+
+    /// One round over all tiers.
+    #[inline]
+    pub fn poll(&mut self, up: &mut impl Upcalls) {
+        self.shm.poll(up);
+        if let Some(net) = &mut self.net {
+            net.poll(up);
+        }
+    }
+
+    /// Falls asleep in the eyes of the peers. False if there was something to do after all.
+    pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
+        if !self.shm.arm(up) {
+            return false;
+        }
+        if self.net.as_mut().is_some_and(|net| net.poll_now(up)) {
+            self.shm.disarm();
+            return false;
+        }
+        true
+    }
+
+    pub fn is_armed(&self) -> bool {
+        self.shm.is_armed()
+    }
+
+    pub fn disarm(&mut self) {
+        self.shm.disarm();
+    }
+
+    pub fn was_rung(&self) -> bool {
+        self.shm.was_rung()
+    }
+
+    /// A descriptor that is readable while something may have come.
+    pub fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
+        let bell = self.shm.shared().bell.as_fd();
+        match &self.net {
+            Some(net) => net.descriptor(bell),
+            None => Ok(bell),
+        }
+    }
+
+    pub fn count(&self, counter: Counter) {
+        self.shm.count(counter);
+    }
+
+    pub fn links(&self) -> Vec<(Address, LinkInfo)> {
+        let mut links = self.shm.links();
+        links.extend(self.net.iter().flat_map(NetPort::links));
+        links
+    }
+
+    /// Writes the queue depths into the page, where `bcl stat` reads them.
+    pub fn publish_depths(&self) {
+        self.shm.publish_depths();
+        if let Some(net) = &self.net {
+            net.publish_depths();
+        }
+    }
+
+    /// Gives everything back. What was sent to other nodes is seen through first, for at most `linger`.
+    pub fn close(&mut self, linger: Duration) {
+        if let Some(net) = &mut self.net {
+            net.close(linger);
+        }
+        self.shm.close();
+    }
+}
