@@ -5,10 +5,14 @@
 //!
 //! - [`Random`] and [`Schedule`]: chance and time.
 //! - [`net`]: links, hosts and their faults; generic over the bytes that travel.
+//! - [`oracle`]: what has to be true of every run.
 
 pub mod net;
+pub mod oracle;
+mod plan;
 mod random;
 mod schedule;
 
+pub use plan::{Choice, KINDS, Mix, Plan, Traffic, Upset};
 pub use random::Random;
 pub use schedule::Schedule;
