@@ -6,13 +6,19 @@
 //! - [`Random`] and [`Schedule`]: chance and time.
 //! - [`net`]: links, hosts and their faults; generic over the bytes that travel.
 //! - [`oracle`]: what has to be true of every run.
+//! - [`Plan`]: what is going to happen in a world, and the kinds of worlds.
+//! - [`party`]: what a world asks of an implementation of the protocol.
+//! - [`World`]: all of it together.
 
 pub mod net;
 pub mod oracle;
+pub mod party;
 mod plan;
 mod random;
 mod schedule;
+mod world;
 
 pub use plan::{Choice, KINDS, Mix, Plan, Traffic, Upset};
 pub use random::Random;
 pub use schedule::Schedule;
+pub use world::{Report, Trace, World, Wrong};

@@ -14,14 +14,14 @@ use super::{Life, Seat, Violation};
 pub struct StreamKey {
     /// Whose messages.
     pub from: Seat,
-    /// Which process of the sender.
-    pub life: Life,
     /// For whom.
     pub to: Seat,
     /// The channel; 0 is the system channel.
     pub channel: u16,
     /// Whether they may be lost.
     pub reliable: bool,
+    /// Which process of the sender; last, so that all processes of a sender stand together in the ledger.
+    pub life: Life,
 }
 
 /// A place in the order in which a receiver met a sender's messages.
@@ -33,6 +33,7 @@ pub struct Meeting(u64);
 pub struct Ledger {
     streams: BTreeMap<StreamKey, Stream>,
     meetings: u64,
+    missing: u64,
 }
 
 #[derive(Debug, Default)]
@@ -50,11 +51,25 @@ struct Sent {
     excused: bool,
 }
 
+impl Sent {
+    fn is_missing(&self) -> bool {
+        self.met.is_none() && !self.excused
+    }
+
+    /// Excuses it: by how much fewer are missing.
+    fn excuse(&mut self) -> u64 {
+        let was_missing = self.is_missing();
+        self.excused = true;
+        u64::from(was_missing)
+    }
+}
+
 impl Ledger {
     /// A program sends the next message of `key`: its number in the stream and what it holds.
     pub fn send(&mut self, key: StreamKey, len_bytes: usize) -> (u64, Vec<u8>) {
         let stream = self.streams.entry(key).or_default();
         let number = stream.sent.len() as u64;
+        self.missing += u64::from(key.reliable);
         stream.sent.push(Sent {
             len_bytes,
             met: None,
@@ -68,14 +83,16 @@ impl Ledger {
     /// A send was refused at once, as if it had not been asked for; it was the last of its stream.
     pub fn unsend(&mut self, key: StreamKey) {
         if let Some(stream) = self.streams.get_mut(&key) {
-            stream.sent.pop();
+            let sent = stream.sent.pop();
+            self.missing -= sent.map_or(0, |mut sent| sent.excuse());
         }
     }
 
     /// The sender was told that this message has failed; it may have arrived all the same.
     pub fn excuse(&mut self, key: StreamKey, number: u64) {
-        if let Some(sent) = self.sent_mut(key, number) {
-            sent.excused = true;
+        if let Some(stream) = self.streams.get_mut(&key) {
+            let sent = stream.sent.get_mut(number as usize);
+            self.missing -= sent.map_or(0, Sent::excuse);
         }
     }
 
@@ -85,7 +102,7 @@ impl Ledger {
             key.from == from && key.life == life && to.is_none_or(|to| key.to == to)
         });
         for sent in concerned.flat_map(|(_, stream)| &mut stream.sent) {
-            sent.excused = true;
+            self.missing -= sent.excuse();
         }
     }
 
@@ -116,6 +133,7 @@ impl Ledger {
         let candidates = self.streams.range_mut(key(0)..=key(Life::MAX)).rev();
         for (key, stream) in candidates {
             if let Some(index) = stream.find(*key, bytes) {
+                self.missing -= u64::from(stream.sent[index].is_missing());
                 return stream.settle(*key, index, meeting);
             }
         }
@@ -141,14 +159,24 @@ impl Ledger {
         Ok(())
     }
 
+    /// How many messages have yet to arrive, or to be reported lost.
+    pub fn missing(&self) -> u64 {
+        self.missing
+    }
+
+    /// Which message has yet to arrive, in words.
+    pub fn first_missing(&self) -> Option<String> {
+        self.streams.iter().find_map(|(key, stream)| {
+            let number = stream.sent.iter().position(Sent::is_missing)?;
+            let len_bytes = stream.sent[number].len_bytes;
+            Some(format!("number {number}, {len_bytes} B, of {key:?}"))
+        })
+    }
+
     /// How many messages were delivered.
     pub fn delivered(&self) -> u64 {
         let sent = self.streams.values().flat_map(|stream| &stream.sent);
         sent.filter(|sent| sent.met.is_some()).count() as u64
-    }
-
-    fn sent_mut(&mut self, key: StreamKey, number: u64) -> Option<&mut Sent> {
-        self.streams.get_mut(&key)?.sent.get_mut(number as usize)
     }
 
     /// What a message looks like that fits none: a help for whoever reads the violation.
@@ -264,6 +292,7 @@ mod tests {
             deliver(&mut ledger, &bytes).expect("it was sent so");
         }
         ledger.check_end().expect("all arrived");
+        assert_eq!(ledger.missing(), 0);
         assert_eq!(ledger.delivered(), 5);
     }
 
@@ -273,6 +302,7 @@ mod tests {
         let (_, first) = ledger.send(KEY, 100);
         let (_, second) = ledger.send(KEY, 50);
         assert!(ledger.check_end().is_err_and(|text| text.contains("never")));
+        assert_eq!(ledger.missing(), 2);
 
         let mut wrong = first.clone();
         wrong[99] ^= 1;

@@ -9,7 +9,6 @@ mod ends;
 mod ledger;
 mod windows;
 
-pub use contents::fill;
 pub use ends::{Ends, Outcome};
 pub use ledger::{Ledger, Meeting, StreamKey};
 pub use windows::{Expected, WORD_COUNT, Windows};

@@ -155,6 +155,20 @@ impl Plan {
         kinds::plan(kind, seed)
     }
 
+    /// Whether a peer may be taken for dead: because it is, or because it cannot be reached for too long.
+    pub fn may_lose_peers(&self) -> bool {
+        let mut broken_ns = 0;
+        for pair in self.upsets.chunks(2) {
+            if let [(from_ns, upset), (to_ns, _)] = pair {
+                if upset.takes_lives() {
+                    return true;
+                }
+                broken_ns += to_ns - from_ns;
+            }
+        }
+        broken_ns > self.dead_after_ns / 2
+    }
+
     /// When the last upset is over.
     pub fn whole_from_ns(&self) -> u64 {
         self.upsets.last().map_or(0, |(at_ns, _)| *at_ns)

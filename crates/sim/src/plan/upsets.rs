@@ -40,6 +40,16 @@ pub enum Upset {
     Weather(Faults),
 }
 
+impl Upset {
+    /// Whether peers have to notice, however soon it is mended.
+    pub(super) fn takes_lives(&self) -> bool {
+        matches!(
+            self,
+            Self::Kill(_) | Self::Close(_) | Self::Start(_) | Self::Readdress(_)
+        )
+    }
+}
+
 /// An upset and what mends it, each with its time.
 pub(super) type Episode = [(u64, Upset); 2];
 

@@ -1,0 +1,202 @@
+//! What a world asks of an implementation of the protocol: one port of one process.
+//!
+//! The worlds and their oracle are written against this, so that they can be tried on an implementation that is known
+//! to be wrong: a checker that cannot fail proves nothing.
+
+use std::net::SocketAddr;
+
+use crate::oracle::{Life, Seat};
+
+/// What a process knows when it begins.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Which port it has.
+    pub seat: Seat,
+    /// Which process of the seat it is.
+    pub life: Life,
+    /// The addresses of all seats, its own included.
+    pub addresses: Vec<SocketAddr>,
+    /// The key of its job.
+    pub job_key: [u8; 32],
+    /// Whatever the process has to draw, it draws from this.
+    pub seed: u64,
+    /// After how long a silent peer is taken for dead.
+    pub dead_after_ns: u64,
+    /// How long its window is; it holds zeros at first.
+    pub window_bytes: usize,
+}
+
+/// What a program asks for. `op` names the operation in the event that ends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// A system message; it has no end.
+    System {
+        /// What it holds.
+        bytes: Vec<u8>,
+    },
+    /// A message that may be lost; it has no end.
+    Unreliable {
+        /// What it holds.
+        bytes: Vec<u8>,
+    },
+    /// A message on a normal channel.
+    Normal {
+        /// The operation.
+        op: u64,
+        /// On which channel.
+        channel: u16,
+        /// What it holds.
+        bytes: Vec<u8>,
+    },
+    /// A write into the peer's window.
+    Put {
+        /// The operation.
+        op: u64,
+        /// Where.
+        offset: u64,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// A read from the peer's window.
+    Get {
+        /// The operation.
+        op: u64,
+        /// Where.
+        offset: u64,
+        /// How much.
+        len_bytes: usize,
+    },
+    /// Adds 1 to a word of the peer's window.
+    Add {
+        /// The operation.
+        op: u64,
+        /// Where.
+        offset: u64,
+    },
+    /// Compares and swaps a word of the peer's window.
+    Swap {
+        /// The operation.
+        op: u64,
+        /// Where.
+        offset: u64,
+        /// What is thought to be there.
+        compare: u64,
+        /// What is to be there then.
+        new: u64,
+    },
+}
+
+/// Why an operation failed, as far as worlds care.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The message is longer than the buffer that it met.
+    Truncated,
+    /// Anything that has to do with the peer being gone, or not being there, in words.
+    Peer(String),
+}
+
+/// Something that a process is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// A system message, to be released by its name, or an unreliable one, which needs no release.
+    Message {
+        /// From whom.
+        from: Seat,
+        /// Its name, if it has to be released.
+        release: Option<u64>,
+        /// What it holds.
+        bytes: Vec<u8>,
+    },
+    /// A message on a normal channel has met a post, or waits for one.
+    Arrived {
+        /// From whom.
+        from: Seat,
+        /// On which channel.
+        channel: u16,
+        /// Its name, until it is over.
+        message: u64,
+        /// How long it is.
+        len_bytes: u64,
+        /// Whether it has to be accepted yet.
+        waits: bool,
+    },
+    /// A message on a normal channel is over.
+    Received {
+        /// Its name.
+        message: u64,
+        /// What it holds.
+        result: Result<Vec<u8>, Failure>,
+    },
+    /// A message that waited is gone with its sender.
+    Withdrawn {
+        /// Its name.
+        message: u64,
+    },
+    /// An operation is over: the value that an atomic found, and the bytes that a get brought.
+    Ended {
+        /// Which.
+        op: u64,
+        /// What came of it.
+        result: Result<(u64, Vec<u8>), Failure>,
+    },
+    /// A connection is up.
+    PeerUp(Seat),
+    /// A connection is gone, and why.
+    PeerGone(Seat, String),
+}
+
+/// How much an implementation holds at this moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// All memory that grows and shrinks.
+    pub bytes: usize,
+    /// Connections of which it keeps a state.
+    pub connections: usize,
+    /// Packets it has refused because their check was wrong.
+    pub wrong_checks: u64,
+}
+
+/// One port of one process. It is given the time and never asks for it.
+pub trait Party: Sized {
+    /// A process begins.
+    fn start(now_ns: u64, setup: &Setup) -> Self;
+
+    /// A datagram has come.
+    fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &mut [u8]);
+
+    /// The next datagram to send, and where to.
+    fn transmit(&mut self, now_ns: u64) -> Option<(SocketAddr, Vec<u8>)>;
+
+    /// When something has to be done though nothing comes.
+    fn next_timeout_ns(&self) -> Option<u64>;
+
+    /// That time has come.
+    fn on_timeout(&mut self, now_ns: u64);
+
+    /// The program asks for something; false if it is refused for now, and nothing was done.
+    fn request(&mut self, now_ns: u64, to: Seat, request: Request) -> bool;
+
+    /// The program gives a buffer to whatever comes next on `channel`.
+    fn post(&mut self, now_ns: u64, channel: u16, capacity_bytes: usize);
+
+    /// The program gives a buffer to a message that waits.
+    fn accept(&mut self, now_ns: u64, message: u64, capacity_bytes: usize);
+
+    /// The program is done with a system message.
+    fn release(&mut self, now_ns: u64, message: u64);
+
+    /// The program closes the port.
+    fn close(&mut self, now_ns: u64);
+
+    /// The next thing that the program is told.
+    fn news(&mut self) -> Option<News>;
+
+    /// What lies in a word of the window.
+    fn window_word(&self, index: usize) -> u64;
+
+    /// How much it holds.
+    fn held(&self) -> Held;
+
+    /// A datagram in words, for time lines.
+    fn describe(bytes: &[u8]) -> String;
+}

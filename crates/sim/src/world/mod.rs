@@ -1,0 +1,184 @@
+//! A world: processes on a simulated network, what their programs do, and what is to be true of it.
+//!
+//! Read [`World::run`], then [`seat`] (a process and its program), [`turns`] (whatever happens at a time),
+//! [`news`] (what processes are told, and whether the oracle believes it), [`upset`] (what befalls them) and
+//! [`stranger`] (who wishes them ill).
+
+mod news;
+mod seat;
+mod stranger;
+mod turns;
+mod upset;
+mod verdict;
+
+use crate::net::{Fate, Network};
+use crate::oracle::{Ledger, Violation, Windows};
+use crate::party::Party;
+use crate::{Plan, Random, Schedule};
+
+pub use verdict::{Report, Wrong};
+
+use seat::SeatState;
+use stranger::Stranger;
+use turns::Turn;
+
+/// After the last upset and the last request, everything has to be over within this many times the patience of the
+/// peers, plus what slow links need.
+const PATIENCE: u64 = 3;
+const SLOW_LINKS_NS: u64 = 120_000_000_000;
+
+/// No world needs more steps; one that does is going round in circles.
+const MOST_STEPS: u64 = 5_000_000;
+
+/// Where a time line goes, line by line.
+pub type Trace = Box<dyn FnMut(u64, &str)>;
+
+/// A world at work.
+pub struct World<P: Party> {
+    plan: Plan,
+    net: Network,
+    schedule: Schedule<Turn>,
+    seats: Vec<SeatState<P>>,
+    ledger: Ledger,
+    windows: Windows,
+    stranger: Option<Stranger>,
+    random: Random,
+    now_ns: u64,
+    steps: u64,
+    /// When the last program had started its last operation.
+    idle_from_ns: u64,
+    trace: Option<Trace>,
+}
+
+impl<P: Party> World<P> {
+    /// The world of `plan` before anything has happened.
+    pub fn new(plan: Plan) -> Self {
+        let mut random = Random::new(plan.seed ^ 0x0077_6f72_6c64);
+        let mut world = Self {
+            net: Network::new(random.fork()),
+            schedule: Schedule::new(),
+            seats: Vec::new(),
+            ledger: Ledger::default(),
+            windows: Windows::new(plan.seats),
+            stranger: plan
+                .stranger_gap_ns
+                .map(|gap_ns| Stranger::new(gap_ns, random.fork())),
+            random,
+            now_ns: 0,
+            steps: 0,
+            idle_from_ns: 0,
+            trace: None,
+            plan,
+        };
+        world.build();
+        world
+    }
+
+    /// From now on every line of the time line goes to `trace`; packets have to be observed by themselves.
+    pub fn trace(&mut self, trace: Trace) {
+        self.trace = Some(trace);
+    }
+
+    /// The network of this world.
+    pub fn network(&mut self) -> &mut Network {
+        &mut self.net
+    }
+
+    /// Runs until everything is over, or until something is wrong.
+    pub fn run(mut self) -> Result<Report, Box<Wrong>> {
+        match self.run_to_end() {
+            Ok(()) => Ok(self.report()),
+            Err(what) => Err(Box::new(Wrong {
+                kind: self.plan.kind,
+                seed: self.plan.seed,
+                at_ns: self.now_ns,
+                what,
+            })),
+        }
+    }
+
+    fn run_to_end(&mut self) -> Result<(), Violation> {
+        while !self.is_over() {
+            if !self.step()? {
+                return Err(format!("nothing is to come, but {}", self.unfinished()));
+            }
+            self.check_budget()?;
+        }
+        self.check_silence()?;
+        self.ledger.check_end()?;
+        let seats = &self.seats;
+        self.windows.check_end(|seat, word| {
+            let party = seats[seat].party.as_ref();
+            party.map_or(0, |party| party.window_word(word))
+        })
+    }
+
+    /// Does the next thing; false if there is none.
+    fn step(&mut self) -> Result<bool, Violation> {
+        let (net_ns, own_ns) = (self.net.next_ns(), self.schedule.next_ns());
+        let Some(next_ns) = net_ns.into_iter().chain(own_ns).min() else {
+            return Ok(false);
+        };
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            return Err(format!("it goes round in circles: {}", self.unfinished()));
+        }
+        self.now_ns = next_ns;
+        if net_ns == Some(next_ns) {
+            if let Some((host, datagram)) = self.net.step() {
+                self.handle(host.0, datagram)?;
+            }
+        } else if let Some((_, turn)) = self.schedule.take() {
+            self.turn(turn)?;
+        }
+        Ok(true)
+    }
+
+    fn is_over(&self) -> bool {
+        self.now_ns >= self.plan.whole_from_ns()
+            && self.seats.iter().all(SeatState::is_done)
+            && self.ledger.missing() == 0
+    }
+
+    /// No waiting for ever.
+    fn check_budget(&self) -> Result<(), Violation> {
+        let from_ns = self.idle_from_ns.max(self.plan.whole_from_ns());
+        let until_ns = from_ns + PATIENCE * self.plan.dead_after_ns + SLOW_LINKS_NS;
+        if self.now_ns > until_ns {
+            return Err(format!("it is too late: {}", self.unfinished()));
+        }
+        Ok(())
+    }
+
+    /// When nobody wants anything any more, the network falls silent, and nothing comes late.
+    fn check_silence(&mut self) -> Result<(), Violation> {
+        self.stranger = None;
+        let calm_from_ns = self.now_ns + 2 * self.plan.dead_after_ns;
+        self.run_until(calm_from_ns)?;
+        let sent = self.net.counters().of(Fate::Sent);
+        self.run_until(calm_from_ns + self.plan.dead_after_ns)?;
+        let chatter = self.net.counters().of(Fate::Sent) - sent;
+        if chatter > 0 {
+            return Err(format!("{chatter} packets were sent though all was over"));
+        }
+        Ok(())
+    }
+
+    fn run_until(&mut self, until_ns: u64) -> Result<(), Violation> {
+        let is_before = |at_ns: Option<u64>| at_ns.is_some_and(|at_ns| at_ns < until_ns);
+        while is_before(self.net.next_ns()) || is_before(self.schedule.next_ns()) {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, line: impl FnOnce(&Self) -> String) {
+        if self.trace.is_some() {
+            let text = line(self);
+            let now_ns = self.now_ns;
+            if let Some(trace) = &mut self.trace {
+                trace(now_ns, &text);
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A seat: a host with a process, and what its program wants.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use crate::net::{CardId, HostId, Site};
+use crate::oracle::{Ends, Expected, Life, Meeting, Seat, StreamKey};
+use crate::party::{Party, Setup};
+use crate::{Random, World};
+
+use super::turns::Turn;
+
+/// Port 7 of each node, as UDP knows it.
+const UDP_PORT: u16 = 20_007;
+
+/// How many buffers a program posts on each channel before anything comes, if it posts early.
+const EARLY_POSTS: usize = 8;
+
+/// A seat of a world.
+pub(super) struct SeatState<P> {
+    pub(super) card: CardId,
+    pub(super) address: SocketAddr,
+    pub(super) life: Life,
+    /// When this process began, or the last one ended.
+    pub(super) since_ns: u64,
+    pub(super) party: Option<P>,
+    pub(super) is_closing: bool,
+    /// Turns that came while the process was stopped.
+    pub(super) deferred: Vec<Turn>,
+    /// The earliest timer in the schedule.
+    pub(super) timer_ns: Option<u64>,
+    /// Whether it waits for its card to take more.
+    pub(super) will_flush: bool,
+    pub(super) ends: Ends<Pending>,
+    /// Messages on normal channels that have begun, by name.
+    pub(super) arriving: BTreeMap<u64, Arriving>,
+    /// Compare-and-swaps under way, by owner: one at a time.
+    pub(super) swapping: BTreeMap<Seat, u64>,
+    pub(super) operations_left: u32,
+    pub(super) random: Random,
+}
+
+/// An operation under way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pending {
+    pub(super) to: Seat,
+    pub(super) what: What,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum What {
+    Message { key: StreamKey, number: u64 },
+    Window(Expected),
+}
+
+/// A message on a normal channel that has begun to arrive.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arriving {
+    pub(super) from: Seat,
+    pub(super) channel: u16,
+    pub(super) meeting: Meeting,
+    /// Whether it met a buffer that had been posted before.
+    pub(super) was_posted: bool,
+    /// Whether the program gave it too small a buffer on purpose.
+    pub(super) too_long: bool,
+}
+
+impl<P> SeatState<P> {
+    /// Whether its program has no wishes left.
+    pub(super) fn is_done(&self) -> bool {
+        self.operations_left == 0 && self.ends.is_empty()
+    }
+}
+
+impl<P: Party> World<P> {
+    /// Puts hosts, links and first processes into an empty world.
+    pub(super) fn build(&mut self) {
+        for seat in 0..self.plan.seats {
+            let host = self.net.add_host(self.plan.host);
+            let site = Site(match self.plan.trunk {
+                Some(_) => (seat % 2) as u32,
+                None => 0,
+            });
+            let ip = first_ip(seat);
+            let (up, down) = (self.plan.uplink, self.plan.downlink);
+            let card = self.net.add_card(host, ip, site, up, down);
+            let random = self.random.fork();
+            let is_idle = self.plan.traffic.all_to_one && seat == 0;
+            self.seats.push(SeatState {
+                card,
+                address: (ip, UDP_PORT).into(),
+                life: 0,
+                since_ns: 0,
+                party: None,
+                is_closing: false,
+                deferred: Vec::new(),
+                timer_ns: None,
+                will_flush: false,
+                ends: Ends::new(),
+                arriving: BTreeMap::new(),
+                swapping: BTreeMap::new(),
+                operations_left: if is_idle {
+                    0
+                } else {
+                    self.plan.traffic.operations
+                },
+                random,
+            });
+        }
+        if let Some(trunk) = self.plan.trunk {
+            self.net.add_trunk(Site(0), Site(1), trunk);
+            self.net.add_trunk(Site(1), Site(0), trunk);
+        }
+        for seat in 0..self.plan.seats {
+            self.start(seat);
+        }
+        self.plan_first_turns();
+    }
+
+    /// A process begins on `seat`.
+    pub(super) fn start(&mut self, seat: Seat) {
+        let setup = Setup {
+            seat,
+            life: self.seats[seat].life,
+            addresses: self.seats.iter().map(|seat| seat.address).collect(),
+            job_key: [1 + self.job(seat) as u8; 32],
+            seed: self.random.next_u64(),
+            dead_after_ns: self.plan.dead_after_ns,
+            window_bytes: self.windows.len_bytes(),
+        };
+        let mut party = P::start(self.now_ns, &setup);
+        if self.plan.traffic.late_post_ns == 0 {
+            for channel in 1..=self.plan.traffic.channels {
+                for _ in 0..EARLY_POSTS {
+                    party.post(self.now_ns, channel, self.plan.traffic.longest_bytes);
+                }
+            }
+        }
+        let state = &mut self.seats[seat];
+        state.party = Some(party);
+        state.since_ns = self.now_ns;
+        let life = state.life;
+        self.schedule.add(self.now_ns, Turn::Program(seat, life));
+    }
+
+    /// Which job `seat` belongs to.
+    pub(super) fn job(&self, seat: Seat) -> usize {
+        if self.plan.two_jobs { seat % 2 } else { 0 }
+    }
+}
+
+/// The address of a host before it moves anywhere.
+pub(super) fn first_ip(seat: Seat) -> IpAddr {
+    Ipv4Addr::from(0x0a00_0001 + seat as u32).into()
+}
+
+/// The host of a seat has its number.
+pub(super) fn host(seat: Seat) -> HostId {
+    HostId(seat)
+}
