@@ -8,17 +8,20 @@
 //! - [`oracle`]: what has to be true of every run.
 //! - [`Plan`]: what is going to happen in a world, and the kinds of worlds.
 //! - [`party`]: what a world asks of an implementation of the protocol.
+//! - [`Port`]: the implementation that matters, an endpoint of `bcl-proto`.
 //! - [`World`]: all of it together.
 
 pub mod net;
 pub mod oracle;
 pub mod party;
 mod plan;
+mod port;
 mod random;
 mod schedule;
 mod world;
 
 pub use plan::{Choice, KINDS, Mix, Plan, Traffic, Upset};
+pub use port::Port;
 pub use random::Random;
 pub use schedule::Schedule;
 pub use world::{Report, Trace, World, Wrong};

@@ -29,8 +29,10 @@ pub struct Setup {
 /// What a program asks for. `op` names the operation in the event that ends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// A system message; it has no end.
+    /// A system message; its end says only that it was copied, or that it will not arrive.
     System {
+        /// The operation.
+        op: u64,
         /// What it holds.
         bytes: Vec<u8>,
     },
@@ -98,12 +100,12 @@ pub enum Failure {
 /// Something that a process is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
-    /// A system message, to be released by its name, or an unreliable one, which needs no release.
+    /// A system message, reliable or not, which has to be released.
     Message {
         /// From whom.
         from: Seat,
-        /// Its name, if it has to be released.
-        release: Option<u64>,
+        /// Its name, until it is released.
+        message: u64,
         /// What it holds.
         bytes: Vec<u8>,
     },
@@ -152,8 +154,10 @@ pub struct Held {
     pub bytes: usize,
     /// Connections of which it keeps a state.
     pub connections: usize,
-    /// Packets it has refused because their check was wrong.
-    pub wrong_checks: u64,
+    /// Operations and messages that are not over.
+    pub waiting: usize,
+    /// Memory in which messages and early packets lie.
+    pub buffered_bytes: usize,
 }
 
 /// One port of one process. It is given the time and never asks for it.
@@ -173,8 +177,8 @@ pub trait Party: Sized {
     /// That time has come.
     fn on_timeout(&mut self, now_ns: u64);
 
-    /// The program asks for something; false if it is refused for now, and nothing was done.
-    fn request(&mut self, now_ns: u64, to: Seat, request: Request) -> bool;
+    /// The program asks for something.
+    fn request(&mut self, now_ns: u64, to: Seat, request: Request);
 
     /// The program gives a buffer to whatever comes next on `channel`.
     fn post(&mut self, now_ns: u64, channel: u16, capacity_bytes: usize);
@@ -185,8 +189,14 @@ pub trait Party: Sized {
     /// The program is done with a system message.
     fn release(&mut self, now_ns: u64, message: u64);
 
-    /// The program closes the port.
+    /// The program closes the port; its process goes on until it [is drained](Self::is_drained).
     fn close(&mut self, now_ns: u64);
+
+    /// Whether all peers know that it has closed.
+    fn is_drained(&self) -> bool;
+
+    /// The name service says where the host of `seat` is now.
+    fn moved(&mut self, seat: Seat, address: SocketAddr);
 
     /// The next thing that the program is told.
     fn news(&mut self) -> Option<News>;

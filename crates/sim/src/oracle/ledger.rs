@@ -24,15 +24,20 @@ pub struct StreamKey {
     pub life: Life,
 }
 
-/// A place in the order in which a receiver met a sender's messages.
+/// A place in the order in which receivers met messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Meeting(u64);
+pub struct Meeting {
+    number: u64,
+    /// How many messages of the same sender and channel the receiver had met before.
+    rank: u64,
+}
 
 /// All messages of a world.
 #[derive(Debug, Default)]
 pub struct Ledger {
     streams: BTreeMap<StreamKey, Stream>,
     meetings: u64,
+    met: BTreeMap<(Seat, Seat, u16), u64>,
     missing: u64,
 }
 
@@ -80,14 +85,6 @@ impl Ledger {
         (number, bytes)
     }
 
-    /// A send was refused at once, as if it had not been asked for; it was the last of its stream.
-    pub fn unsend(&mut self, key: StreamKey) {
-        if let Some(stream) = self.streams.get_mut(&key) {
-            let sent = stream.sent.pop();
-            self.missing -= sent.map_or(0, |mut sent| sent.excuse());
-        }
-    }
-
     /// The sender was told that this message has failed; it may have arrived all the same.
     pub fn excuse(&mut self, key: StreamKey, number: u64) {
         if let Some(stream) = self.streams.get_mut(&key) {
@@ -107,32 +104,38 @@ impl Ledger {
     }
 
     /// A receiver learns of a message.
-    pub fn meet(&mut self) -> Meeting {
+    pub fn meet(&mut self, from: Seat, to: Seat, channel: u16) -> Meeting {
+        let met = self.met.entry((from, to, channel)).or_default();
+        *met += 1;
         self.meetings += 1;
-        Meeting(self.meetings)
+        Meeting {
+            number: self.meetings,
+            rank: *met - 1,
+        }
     }
 
-    /// A receiver has got a message of `from` that it met as `meeting`.
+    /// A receiver has got a message of `from` that it met as `meeting`. Whether it was sent reliably, receivers are
+    /// not told.
     pub fn deliver(
         &mut self,
         from: Seat,
         to: Seat,
         channel: u16,
-        reliable: bool,
         meeting: Meeting,
         bytes: &[u8],
     ) -> Result<(), Violation> {
-        let key = |life| StreamKey {
+        let key = |reliable, life| StreamKey {
             from,
             life,
             to,
             channel,
             reliable,
         };
+        let keys = key(false, 0)..=key(true, Life::MAX);
         // The latest process first: nearly always it is the one.
-        let candidates = self.streams.range_mut(key(0)..=key(Life::MAX)).rev();
+        let candidates = self.streams.range_mut(keys).rev();
         for (key, stream) in candidates {
-            if let Some(index) = stream.find(*key, bytes) {
+            if let Some(index) = stream.find(*key, meeting, bytes) {
                 self.missing -= u64::from(stream.sent[index].is_missing());
                 return stream.settle(*key, index, meeting);
             }
@@ -140,7 +143,7 @@ impl Ledger {
         Err(format!(
             "seat {to} got a message of {} bytes from seat {from} on channel {channel} that was never sent so: {}",
             bytes.len(),
-            self.guess(key(0), bytes)
+            self.guess(to, bytes)
         ))
     }
 
@@ -180,8 +183,8 @@ impl Ledger {
     }
 
     /// What a message looks like that fits none: a help for whoever reads the violation.
-    fn guess(&self, key: StreamKey, bytes: &[u8]) -> String {
-        let streams = self.streams.iter().filter(|(other, _)| other.to == key.to);
+    fn guess(&self, to: Seat, bytes: &[u8]) -> String {
+        let streams = self.streams.iter().filter(|(other, _)| other.to == to);
         for (other, stream) in streams {
             for (number, sent) in stream.sent.iter().enumerate() {
                 let prefix = bytes.len().min(sent.len_bytes) / 8 * 8;
@@ -217,12 +220,18 @@ impl StreamKey {
 }
 
 impl Stream {
-    /// Which message holds `bytes`; one that is still missing if several could.
-    fn find(&self, key: StreamKey, bytes: &[u8]) -> Option<usize> {
+    /// Which message holds `bytes`. Short ones may hold the same: then it is the one whose turn it is, or one that is
+    /// missing.
+    fn find(&self, key: StreamKey, meeting: Meeting, bytes: &[u8]) -> Option<usize> {
         let fits = |index: &usize| {
             self.sent[*index].len_bytes == bytes.len() && belong(key.seed(*index as u64), bytes)
         };
         let missing = |index: &usize| self.sent[*index].met.is_none();
+        let turn = meeting.rank as usize;
+        // On the system channel messages are delivered when they are met, so that the first missing one is as good.
+        if key.channel > 0 && turn < self.sent.len() && missing(&turn) && fits(&turn) {
+            return Some(turn);
+        }
         let mut open = self.first_missing..self.sent.len();
         open.find(|index| missing(index) && fits(index))
             .or_else(|| (0..self.sent.len()).find(|index| !missing(index) && fits(index)))
@@ -247,7 +256,7 @@ impl Stream {
     }
 
     fn check_end(&self, key: StreamKey) -> Result<(), Violation> {
-        let mut last = Meeting(0);
+        let mut last = None;
         for (number, sent) in self.sent.iter().enumerate() {
             match sent.met {
                 None if sent.excused => {}
@@ -257,10 +266,10 @@ impl Stream {
                         sent.len_bytes
                     ));
                 }
-                Some(met) if met < last && key.reliable => {
+                Some(met) if Some(met) < last && key.reliable => {
                     return Err(format!("number {number} of {key:?} was overtaken"));
                 }
-                Some(met) => last = met,
+                Some(met) => last = Some(met),
             }
         }
         Ok(())
@@ -280,8 +289,8 @@ mod tests {
     };
 
     fn deliver(ledger: &mut Ledger, bytes: &[u8]) -> Result<(), Violation> {
-        let meeting = ledger.meet();
-        ledger.deliver(0, 1, 0, true, meeting, bytes)
+        let meeting = ledger.meet(0, 1, 0);
+        ledger.deliver(0, 1, 0, meeting, bytes)
     }
 
     #[test]
@@ -345,11 +354,11 @@ mod tests {
         let mut ledger = Ledger::default();
         let (_, bytes) = ledger.send(key, 30);
         ledger.send(key, 30);
-        let meeting = ledger.meet();
+        let meeting = ledger.meet(0, 1, 0);
         ledger
-            .deliver(0, 1, 0, false, meeting, &bytes)
+            .deliver(0, 1, 0, meeting, &bytes)
             .expect("it was sent so");
         ledger.check_end().expect("the other one may be lost");
-        assert!(ledger.deliver(0, 1, 0, false, meeting, &bytes).is_err());
+        assert!(ledger.deliver(0, 1, 0, meeting, &bytes).is_err());
     }
 }

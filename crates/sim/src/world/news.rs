@@ -16,9 +16,9 @@ impl<P: Party> World<P> {
         match news {
             News::Message {
                 from,
-                release,
+                message,
                 bytes,
-            } => self.message(seat, from, release, &bytes),
+            } => self.message(seat, from, message, &bytes),
             News::Arrived {
                 from,
                 channel,
@@ -49,18 +49,14 @@ impl<P: Party> World<P> {
         &mut self,
         seat: Seat,
         from: Seat,
-        release: Option<u64>,
+        message: u64,
         bytes: &[u8],
     ) -> Result<(), Violation> {
         self.meets(seat, from)?;
-        let meeting = self.ledger.meet();
-        let reliable = release.is_some();
-        self.ledger
-            .deliver(from, seat, 0, reliable, meeting, bytes)?;
-        if let Some(message) = release {
-            let turn = Turn::Release(seat, self.seats[seat].life, message);
-            self.after_at_most(seat, self.plan.traffic.hold_ns, turn);
-        }
+        let meeting = self.ledger.meet(from, seat, 0);
+        self.ledger.deliver(from, seat, 0, meeting, bytes)?;
+        let turn = Turn::Release(seat, self.seats[seat].life, message);
+        self.after_at_most(seat, self.plan.traffic.hold_ns, turn);
         Ok(())
     }
 
@@ -73,7 +69,7 @@ impl<P: Party> World<P> {
         len_bytes: usize,
         waits: bool,
     ) {
-        let meeting = self.ledger.meet();
+        let meeting = self.ledger.meet(from, seat, channel);
         let state = &mut self.seats[seat];
         let too_long = waits && len_bytes > 0 && state.random.one_in(TOO_SMALL_ONE_IN);
         state.arriving.insert(
@@ -116,9 +112,7 @@ impl<P: Party> World<P> {
             Ok(_) if too_long => Err(format!(
                 "message {message} of seat {seat} fitted a buffer that is too small"
             )),
-            Ok(bytes) => self
-                .ledger
-                .deliver(from, seat, channel, true, meeting, &bytes),
+            Ok(bytes) => self.ledger.deliver(from, seat, channel, meeting, &bytes),
             Err(Failure::Truncated) if too_long => Ok(()),
             Err(failure) => self.may_fail(seat, from, &format!("a message failed: {failure:?}")),
         }
@@ -140,9 +134,14 @@ impl<P: Party> World<P> {
             .end(op, outcome)
             .map_err(|text| format!("seat {seat}: {text}"))?;
         state.swapping.retain(|_, swapping| *swapping != op);
+        if std::mem::take(&mut state.waits_for_end) {
+            let turn = Turn::Program(seat, state.life);
+            self.schedule.add(self.now_ns, turn);
+        }
         match pending.what {
             What::Message { key, number } if outcome == Outcome::Done => {
-                if !self.ledger.has_arrived(key, number) {
+                // The end of a system message says only that it was copied.
+                if key.channel > 0 && !self.ledger.has_arrived(key, number) {
                     return Err(format!(
                         "seat {seat} was told that number {number} of {key:?} has arrived, but it has not"
                     ));

@@ -1,11 +1,12 @@
 //! A seat: a host with a process, and what its program wants.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use crate::net::{CardId, HostId, Site};
 use crate::oracle::{Ends, Expected, Life, Meeting, Seat, StreamKey};
 use crate::party::{Party, Setup};
+use crate::port::first_ip;
 use crate::{Random, World};
 
 use super::turns::Turn;
@@ -24,7 +25,8 @@ pub(super) struct SeatState<P> {
     /// When this process began, or the last one ended.
     pub(super) since_ns: u64,
     pub(super) party: Option<P>,
-    pub(super) is_closing: bool,
+    /// When it closed its port, if it has.
+    pub(super) closed_ns: Option<u64>,
     /// Turns that came while the process was stopped.
     pub(super) deferred: Vec<Turn>,
     /// The earliest timer in the schedule.
@@ -37,6 +39,8 @@ pub(super) struct SeatState<P> {
     /// Compare-and-swaps under way, by owner: one at a time.
     pub(super) swapping: BTreeMap<Seat, u64>,
     pub(super) operations_left: u32,
+    /// Whether its program has as much under way as it may.
+    pub(super) waits_for_end: bool,
     pub(super) random: Random,
 }
 
@@ -92,7 +96,7 @@ impl<P: Party> World<P> {
                 life: 0,
                 since_ns: 0,
                 party: None,
-                is_closing: false,
+                closed_ns: None,
                 deferred: Vec::new(),
                 timer_ns: None,
                 will_flush: false,
@@ -104,6 +108,7 @@ impl<P: Party> World<P> {
                 } else {
                     self.plan.traffic.operations
                 },
+                waits_for_end: false,
                 random,
             });
         }
@@ -147,11 +152,6 @@ impl<P: Party> World<P> {
     pub(super) fn job(&self, seat: Seat) -> usize {
         if self.plan.two_jobs { seat % 2 } else { 0 }
     }
-}
-
-/// The address of a host before it moves anywhere.
-pub(super) fn first_ip(seat: Seat) -> IpAddr {
-    Ipv4Addr::from(0x0a00_0001 + seat as u32).into()
 }
 
 /// The host of a seat has its number.

@@ -1,7 +1,7 @@
 //! Whatever happens at a time of its own: programs act, timers fire, the world changes.
 
 use crate::net::{Datagram, Life as HostLife};
-use crate::oracle::{Life, Seat, StreamKey, Violation};
+use crate::oracle::{Expected, Life, Seat, StreamKey, Violation};
 use crate::party::{Party, Request};
 use crate::{Choice, World};
 
@@ -13,7 +13,7 @@ const SEND_BUFFER_BYTES: u64 = 64 << 10;
 /// How often the world looks whether somebody waits in vain.
 const LOOK_AGAIN_NS: u64 = 500_000_000;
 
-/// How long a process that has closed its port stays to say good-bye.
+/// How often a process that has closed its port looks whether all peers know.
 const GOOD_BYE_NS: u64 = 10_000_000;
 
 /// The longest system message.
@@ -90,7 +90,7 @@ impl<P: Party> World<P> {
                 }
             }
             Turn::Release(_, _, message) => party.release(now_ns, message),
-            Turn::End(..) => return self.end_process(seat),
+            Turn::End(..) => return self.say_good_bye(seat),
             Turn::Upset(_) | Turn::Stranger | Turn::Look => {}
         }
         self.drive(seat)
@@ -182,21 +182,23 @@ impl<P: Party> World<P> {
         }
     }
 
-    /// The program of `seat` starts an operation if it may, and will be back.
+    /// The program of `seat` starts an operation if it may, and will be back; if it may not, as soon as one has ended.
     fn program(&mut self, seat: Seat) {
         let traffic = &self.plan.traffic;
         let (most_pending, gap_ns) = (traffic.most_pending, traffic.gap_ns);
         let state = &mut self.seats[seat];
-        if state.operations_left == 0 || state.is_closing {
+        if state.operations_left == 0 || state.closed_ns.is_some() {
             return;
         }
-        if state.ends.len() < most_pending {
-            state.operations_left -= 1;
-            if state.operations_left == 0 {
-                self.idle_from_ns = self.now_ns;
-            }
-            self.operate(seat);
+        if state.ends.len() >= most_pending {
+            state.waits_for_end = true;
+            return;
         }
+        state.operations_left -= 1;
+        if state.operations_left == 0 {
+            self.idle_from_ns = self.now_ns;
+        }
+        self.operate(seat);
         let state = &mut self.seats[seat];
         let next_ns = self.now_ns + state.random.between(1, 2 * gap_ns);
         let life = state.life;
@@ -223,9 +225,7 @@ impl<P: Party> World<P> {
                 let len_bytes = self.draw_len(seat, longest_bytes);
                 let (offset, bytes, expected) = self.windows.put(seat, to, chance, len_bytes);
                 let request = Request::Put { op, offset, bytes };
-                if !self.access(seat, to, request, expected) {
-                    let _ = self.windows.abandon(expected);
-                }
+                self.access(seat, to, request, expected);
             }
             Choice::Get => {
                 let (offset, len_bytes, expected) = self.windows.get(seat, to, chance);
@@ -249,15 +249,18 @@ impl<P: Party> World<P> {
                     compare,
                     new,
                 };
-                if self.access(seat, to, request, expected) {
-                    self.seats[seat].swapping.insert(to, op);
-                }
+                self.seats[seat].swapping.insert(to, op);
+                self.access(seat, to, request, expected);
             }
         }
     }
 
     fn send(&mut self, seat: Seat, to: Seat, channel: u16, reliable: bool, longest_bytes: u64) {
-        let len_bytes = self.draw_len(seat, longest_bytes);
+        let mut len_bytes = self.draw_len(seat, longest_bytes);
+        if !reliable {
+            // Receivers are not told which are reliable: contents have to tell.
+            len_bytes = len_bytes.max(8);
+        }
         let state = &self.seats[seat];
         let key = StreamKey {
             from: seat,
@@ -269,39 +272,30 @@ impl<P: Party> World<P> {
         let op = state.ends.next();
         let (number, bytes) = self.ledger.send(key, len_bytes);
         let request = match (channel, reliable) {
-            (0, true) => Request::System { bytes },
+            (0, true) => Request::System { op, bytes },
             (0, false) => Request::Unreliable { bytes },
             _ => Request::Normal { op, channel, bytes },
         };
-        if !self.request(seat, to, request) {
-            self.ledger.unsend(key);
-        } else if channel > 0 {
+        if reliable {
             let what = What::Message { key, number };
             let now_ns = self.now_ns;
             self.seats[seat].ends.begin(now_ns, Pending { to, what });
         }
+        self.request(seat, to, request);
     }
 
-    fn access(
-        &mut self,
-        seat: Seat,
-        to: Seat,
-        request: Request,
-        expected: crate::oracle::Expected,
-    ) -> bool {
-        let is_begun = self.request(seat, to, request);
-        if is_begun {
-            let what = What::Window(expected);
-            let now_ns = self.now_ns;
-            self.seats[seat].ends.begin(now_ns, Pending { to, what });
-        }
-        is_begun
+    fn access(&mut self, seat: Seat, to: Seat, request: Request, expected: Expected) {
+        let what = What::Window(expected);
+        let now_ns = self.now_ns;
+        self.seats[seat].ends.begin(now_ns, Pending { to, what });
+        self.request(seat, to, request);
     }
 
-    fn request(&mut self, seat: Seat, to: Seat, request: Request) -> bool {
+    fn request(&mut self, seat: Seat, to: Seat, request: Request) {
         self.say(|_| format!("seat {seat} asks seat {to}: {}", request.short()));
-        let party = self.seats[seat].party.as_mut();
-        party.is_some_and(|party| party.request(self.now_ns, to, request))
+        if let Some(party) = &mut self.seats[seat].party {
+            party.request(self.now_ns, to, request);
+        }
     }
 
     fn draw_peer(&mut self, seat: Seat) -> Seat {
@@ -357,11 +351,27 @@ impl<P: Party> World<P> {
     pub(super) fn close_process(&mut self, seat: Seat) -> Result<(), Violation> {
         let state = &mut self.seats[seat];
         if let Some(party) = &mut state.party {
-            state.is_closing = true;
+            state.closed_ns = Some(self.now_ns);
             party.close(self.now_ns);
             let end = Turn::End(seat, state.life);
             self.schedule.add(self.now_ns + GOOD_BYE_NS, end);
         }
         self.drive(seat)
+    }
+
+    /// Ends a process that has closed its port as soon as its peers know; that takes no longer than to notice that
+    /// a peer is dead.
+    fn say_good_bye(&mut self, seat: Seat) -> Result<(), Violation> {
+        let state = &self.seats[seat];
+        if state.party.as_ref().is_none_or(P::is_drained) {
+            return self.end_process(seat);
+        }
+        let closed_ns = state.closed_ns.unwrap_or(self.now_ns);
+        if self.now_ns > closed_ns + 2 * self.plan.dead_after_ns {
+            return Err(format!("seat {seat} cannot get its port closed"));
+        }
+        let end = Turn::End(seat, state.life);
+        self.schedule.add(self.now_ns + GOOD_BYE_NS, end);
+        Ok(())
     }
 }

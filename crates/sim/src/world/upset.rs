@@ -91,7 +91,8 @@ impl<P: Party> World<P> {
         state.deferred.clear();
         state.timer_ns = None;
         state.will_flush = false;
-        state.is_closing = false;
+        state.waits_for_end = false;
+        state.closed_ns = None;
         state.since_ns = self.now_ns;
         state.life += 1;
         Ok(())
@@ -113,6 +114,12 @@ impl<P: Party> World<P> {
         };
         let ip = Ipv4Addr::from(u32::from(old) + 0x1_0000).into();
         state.address.set_ip(ip);
+        let address = state.address;
         self.net.readdress(state.card, ip);
+        for state in &mut self.seats {
+            if let Some(party) = &mut state.party {
+                party.moved(seat, address);
+            }
+        }
     }
 }

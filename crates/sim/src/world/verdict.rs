@@ -96,7 +96,7 @@ impl Request {
     /// In a few words, for time lines.
     pub(super) fn short(&self) -> String {
         match self {
-            Self::System { bytes } => format!("system message of {} B", bytes.len()),
+            Self::System { op, bytes } => format!("op {op}: system message of {} B", bytes.len()),
             Self::Unreliable { bytes } => format!("unreliable message of {} B", bytes.len()),
             Self::Normal { op, channel, bytes } => {
                 format!("op {op}: {} B on channel {channel}", bytes.len())

@@ -141,7 +141,7 @@ impl Party for Naive {
         match header.kind {
             SYSTEM | UNRELIABLE => self.news.push_back(News::Message {
                 from,
-                release: (header.kind == SYSTEM).then_some(message),
+                message,
                 bytes: payload.to_vec(),
             }),
             NORMAL => {
@@ -208,16 +208,18 @@ impl Party for Naive {
 
     fn on_timeout(&mut self, _now_ns: u64) {}
 
-    fn request(&mut self, _now_ns: u64, to: Seat, request: Request) -> bool {
+    fn request(&mut self, _now_ns: u64, to: Seat, request: Request) {
         let none = Header::default();
         let (header, payload) = match request {
-            Request::System { bytes } => (
-                Header {
+            Request::System { op, bytes } => {
+                let result = Ok((0, Vec::new()));
+                self.news.push_back(News::Ended { op, result });
+                let header = Header {
                     kind: SYSTEM,
                     ..none
-                },
-                bytes,
-            ),
+                };
+                (header, bytes)
+            }
             Request::Unreliable { bytes } => (
                 Header {
                     kind: UNRELIABLE,
@@ -284,7 +286,6 @@ impl Party for Naive {
             ),
         };
         self.emit(to, header, &payload);
-        true
     }
 
     fn post(&mut self, _now_ns: u64, channel: u16, capacity_bytes: usize) {
@@ -301,6 +302,14 @@ impl Party for Naive {
     fn release(&mut self, _now_ns: u64, _message: u64) {}
 
     fn close(&mut self, _now_ns: u64) {}
+
+    fn is_drained(&self) -> bool {
+        true
+    }
+
+    fn moved(&mut self, seat: Seat, address: SocketAddr) {
+        self.setup.addresses[seat] = address;
+    }
 
     fn news(&mut self) -> Option<News> {
         self.news.pop_front()
