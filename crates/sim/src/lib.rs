@@ -24,4 +24,4 @@ pub use plan::{Choice, KINDS, Mix, Plan, Traffic, Upset};
 pub use port::Port;
 pub use random::Random;
 pub use schedule::Schedule;
-pub use world::{Report, Trace, World, Wrong};
+pub use world::{Goodput, Report, Streams, Trace, World, Wrong};

@@ -110,12 +110,14 @@ impl Mix {
         atomic: 3,
     };
 
-    /// Messages only.
-    pub const MESSAGES: Self = Self {
+    /// Nothing, to begin with.
+    pub const NOTHING: Self = Self {
+        system: 0,
+        normal: 0,
+        unreliable: 0,
         put: 0,
         get: 0,
         atomic: 0,
-        ..Self::ALL
     };
 
     /// One-sided access only.

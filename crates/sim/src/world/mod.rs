@@ -4,6 +4,7 @@
 //! [`news`] (what processes are told, and whether the oracle believes it), [`upset`] (what befalls them) and
 //! [`stranger`] (who wishes them ill).
 
+mod goodput;
 mod news;
 mod seat;
 mod stranger;
@@ -16,6 +17,7 @@ use crate::oracle::{Ledger, Violation, Windows};
 use crate::party::Party;
 use crate::{Plan, Random, Schedule};
 
+pub use goodput::{Goodput, Streams};
 pub use verdict::{Report, Wrong};
 
 use seat::SeatState;
@@ -47,6 +49,8 @@ pub struct World<P: Party> {
     steps: u64,
     /// When the last program had started its last operation.
     idle_from_ns: u64,
+    /// Payload that was delivered, by sender.
+    delivered_bytes: Vec<u64>,
     trace: Option<Trace>,
 }
 
@@ -67,6 +71,7 @@ impl<P: Party> World<P> {
             now_ns: 0,
             steps: 0,
             idle_from_ns: 0,
+            delivered_bytes: vec![0; plan.seats],
             trace: None,
             plan,
         };
@@ -88,13 +93,23 @@ impl<P: Party> World<P> {
     pub fn run(mut self) -> Result<Report, Box<Wrong>> {
         match self.run_to_end() {
             Ok(()) => Ok(self.report()),
-            Err(what) => Err(Box::new(Wrong {
-                kind: self.plan.kind,
-                seed: self.plan.seed,
-                at_ns: self.now_ns,
-                what,
-            })),
+            Err(what) => Err(self.wrong(what)),
         }
+    }
+
+    /// Runs until `until_ns`, or until something is wrong.
+    pub fn advance(&mut self, until_ns: u64) -> Result<(), Box<Wrong>> {
+        self.run_until(until_ns).map_err(|what| self.wrong(what))
+    }
+
+    /// The implementation at `seat`, if its process is there.
+    pub fn party(&self, seat: usize) -> Option<&P> {
+        self.seats.get(seat)?.party.as_ref()
+    }
+
+    /// Payload that was delivered so far, by sender.
+    pub fn delivered_bytes(&self) -> &[u64] {
+        &self.delivered_bytes
     }
 
     fn run_to_end(&mut self) -> Result<(), Violation> {
@@ -120,7 +135,7 @@ impl<P: Party> World<P> {
             return Ok(false);
         };
         self.steps += 1;
-        if self.steps > MOST_STEPS {
+        if self.steps > MOST_STEPS && self.plan.traffic.operations < u32::MAX {
             return Err(format!("it goes round in circles: {}", self.unfinished()));
         }
         self.now_ns = next_ns;

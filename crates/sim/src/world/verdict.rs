@@ -74,6 +74,15 @@ impl<P: Party> World<P> {
         }
     }
 
+    pub(super) fn wrong(&self, what: String) -> Box<Wrong> {
+        Box::new(Wrong {
+            kind: self.plan.kind,
+            seed: self.plan.seed,
+            at_ns: self.now_ns,
+            what,
+        })
+    }
+
     /// What is not over, in words.
     pub(super) fn unfinished(&self) -> String {
         let mut text = format!("{} messages are missing", self.ledger.missing());
