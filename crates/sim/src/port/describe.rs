@@ -69,10 +69,16 @@ fn details(header: &Header, payload: &[u8]) -> String {
 fn packets_are_told_apart() {
     let header = Header {
         sequence: 7,
-        flags: Flags::FIRST,
+        to_connection: 1,
+        from_connection: 2,
+        from_port: 7,
+        to_port: 7,
+        flags: Flags::FIRST | Flags::LAST,
         ..Header::new(Kind::Data)
     };
     let text = describe(&header.to_bytes());
-    assert!(text.contains("Data") && text.contains("seq 7") && text.contains("first"));
+    for part in ["Data 2>1", "seq 7", "first last"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
     assert!(describe(&[1, 2, 3]).contains("3 B"));
 }
