@@ -11,7 +11,7 @@ const REPEATS: u32 = 1000;
 
 fn main() {
     let job = JobKeys::derive(&[7; 32]);
-    let key = job.connection(&Transcript {
+    let keys = job.connection(&Transcript {
         initiator: (1, 2),
         responder: (3, 4),
         initiator_incarnation: 5,
@@ -19,6 +19,7 @@ fn main() {
         initiator_nonce: 7,
         cookie: 8,
     });
+    let key = keys.from_initiator;
     println!("{:>8} {:>9} {:>9} {:>9}", "payload", "verify", "seal", "");
     for len in [0, 8, 64, 256, 1400, 8192, 8888] {
         let mut datagram = vec![0xa5; HEADER_LEN + len];

@@ -48,6 +48,15 @@ pub struct Transcript {
     pub cookie: u64,
 }
 
+/// The keys of a connection, one for each direction, so that a packet sent back to its sender is wrong there.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionKeys {
+    /// For what the initiator sends.
+    pub from_initiator: CheckKey,
+    /// For what the responder sends.
+    pub from_responder: CheckKey,
+}
+
 impl JobKeys {
     /// From the job's secret.
     pub fn derive(secret: &[u8; 32]) -> Self {
@@ -57,8 +66,8 @@ impl JobKeys {
         }
         Self {
             secret: *secret,
-            id: first_words(&digest(secret, "id", &[]))[0],
-            setup: CheckKey(first_words(&digest(secret, "setup", &[]))),
+            id: get_u64(&digest(secret, "id", &[]), 0),
+            setup: check_key(&digest(secret, "setup", &[])),
             nh: NhKey::from_bytes(&nh),
         }
     }
@@ -68,13 +77,13 @@ impl JobKeys {
         self.id
     }
 
-    /// For HELLO, WELCOME and CONFIRM.
+    /// For HELLO, WELCOME, CONFIRM and REFUSE ([WIRE-3.5]).
     pub fn setup(&self) -> &CheckKey {
         &self.setup
     }
 
     /// For all other packets of a connection.
-    pub fn connection(&self, transcript: &Transcript) -> CheckKey {
+    pub fn connection(&self, transcript: &Transcript) -> ConnectionKeys {
         let ports = |(node, port): (u32, u16)| {
             let mut bytes = [0; 6];
             bytes[..4].copy_from_slice(&node.to_le_bytes());
@@ -93,7 +102,11 @@ impl JobKeys {
                 &transcript.cookie.to_le_bytes(),
             ],
         );
-        CheckKey(first_words(&block))
+        let [first, second] = [&block[..16], &block[16..]].map(check_key);
+        ConnectionKeys {
+            from_initiator: first,
+            from_responder: second,
+        }
     }
 }
 
@@ -109,6 +122,7 @@ fn digest(secret: &[u8; 32], label: &str, parts: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-fn first_words(block: &[u8; 32]) -> [u64; 2] {
-    [get_u64(block, 0), get_u64(block, 8)]
+/// From the first 16 bytes.
+fn check_key(block: &[u8]) -> CheckKey {
+    CheckKey([get_u64(block, 0), get_u64(block, 8)])
 }

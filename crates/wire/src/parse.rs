@@ -102,3 +102,13 @@ impl Preamble {
         })
     }
 }
+
+/// What a REFUSE for its version says to a packet of version `theirs`: it names both ([WIRE-1.5]).
+pub const fn version_detail(theirs: u8) -> u64 {
+    theirs as u64 | (VERSION as u64) << 8
+}
+
+/// The version that was refused and the one that is spoken, from such a detail.
+pub const fn versions_of_detail(detail: u64) -> (u8, u8) {
+    (detail as u8, (detail >> 8) as u8)
+}

@@ -1,4 +1,4 @@
-//! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.8]).
+//! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.10]).
 
 use crate::body::{AckBody, AtomicBody, Setup};
 use crate::header::{EAGER_MAX, Header, PAYLOAD_MAX, SLOTS};

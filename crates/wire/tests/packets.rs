@@ -2,7 +2,8 @@
 
 use bcl_wire::body::{AckBody, AtomicBody, Setup};
 use bcl_wire::{
-    CheckKey, Flags, Header, JobKeys, Kind, ParseError, Transcript, parse, seal, verify,
+    CheckKey, Flags, Header, JobKeys, Kind, ParseError, Preamble, Transcript, VERSION, parse, seal,
+    verify, version_detail, versions_of_detail,
 };
 use proptest::prelude::*;
 
@@ -16,7 +17,7 @@ fn keys() -> (JobKeys, CheckKey) {
         initiator_nonce: 7,
         cookie: 8,
     };
-    let key = job.connection(&transcript);
+    let key = job.connection(&transcript).from_initiator;
     (job, key)
 }
 
@@ -72,7 +73,13 @@ fn other_versions_and_strangers_are_told_apart() {
     let mut datagram = packet(b"hello");
     datagram[2] = 9;
     assert_eq!(parse(&datagram), Err(ParseError::Version { theirs: 9 }));
+    assert_eq!(
+        Preamble::read(&datagram).map(|p| (p.version, p.to_port)),
+        Some((9, 7))
+    );
+    assert_eq!(versions_of_detail(version_detail(9)), (9, VERSION));
     datagram[0] = b'X';
+    assert_eq!(Preamble::read(&datagram), None);
     assert_eq!(parse(&datagram), Err(ParseError::Foreign));
     assert_eq!(parse(&datagram[..63]), Err(ParseError::Foreign));
     let datagram = packet(b"hello");

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::assert_clean;
 use crate::repository::{Source, sources};
 
-/// How rule ids begin: semantics, shared memory, handshake.
-const FAMILIES: &[&str] = &["SEM-", "SHM-", "HSK-"];
+/// How rule ids begin: semantics, shared memory, handshake, what travels between nodes.
+const FAMILIES: &[&str] = &["SEM-", "SHM-", "HSK-", "WIRE-"];
 
 /// Every rule id in `text`, stated or cited, with its line counted from 1.
 fn ids(text: &str) -> Vec<(usize, &str)> {
@@ -151,8 +151,8 @@ fn naming<'a>(rule: &str, sources: &'a [Source]) -> Vec<&'a str> {
 fn ids_are_found_whole() {
     let found = |text| ids(text).into_iter().map(|(_, id)| id).collect::<Vec<_>>();
     assert_eq!(
-        found("by SEM-1.2. And SHM-10, (HSK-3.4)"),
-        ["SEM-1.2", "SHM-10", "HSK-3.4"]
+        found("by SEM-1.2. And SHM-10, (HSK-3.4) [WIRE-2.10]"),
+        ["SEM-1.2", "SHM-10", "HSK-3.4", "WIRE-2.10"]
     );
     assert!(found("XSEM-1.2, SEM-x, sem-1").is_empty());
 }
