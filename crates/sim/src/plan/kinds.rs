@@ -71,6 +71,7 @@ fn calm(kind: &'static str, seed: u64, random: &mut Random) -> Plan {
         kind,
         seed,
         seats: random.between(2, 6) as usize,
+        silent_peers: 0,
         host: HostSpec::GOOD,
         uplink: link,
         downlink: link,

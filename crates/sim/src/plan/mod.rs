@@ -18,6 +18,8 @@ pub struct Plan {
     pub seed: u64,
     /// How many ports there are, each on a host of its own.
     pub seats: usize,
+    /// How many more ports everybody knows of, of which nothing is ever heard.
+    pub silent_peers: usize,
     /// What each host can do.
     pub host: HostSpec,
     /// What each host's link to its switch can do.

@@ -72,11 +72,13 @@ impl Streams {
         })
     }
 
-    fn plan(&self, seed: u64) -> Plan {
+    /// A world of these streams, which never ends by itself.
+    pub fn plan(&self, seed: u64) -> Plan {
         Plan {
             kind: "streams",
             seed,
             seats: 1 + self.senders,
+            silent_peers: 0,
             host: HostSpec {
                 inbox_bytes: 1 << 20,
                 ..HostSpec::GOOD

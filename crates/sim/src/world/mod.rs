@@ -120,6 +120,7 @@ impl<P: Party> World<P> {
             self.check_budget()?;
         }
         self.check_silence()?;
+        self.check_nothing_is_held()?;
         self.ledger.check_end()?;
         let seats = &self.seats;
         self.windows.check_end(|seat, word| {
@@ -175,6 +176,17 @@ impl<P: Party> World<P> {
         let chatter = self.net.counters().of(Fate::Sent) - sent;
         if chatter > 0 {
             return Err(format!("{chatter} packets were sent though all was over"));
+        }
+        Ok(())
+    }
+
+    /// Memory comes back: nothing is kept of what is over.
+    fn check_nothing_is_held(&self) -> Result<(), Violation> {
+        for (seat, state) in self.seats.iter().enumerate() {
+            let held = state.party.as_ref().map(P::held).unwrap_or_default();
+            if held.waiting > 0 || held.buffered_bytes > 0 {
+                return Err(format!("all is over, but seat {seat} holds {held:?}"));
+            }
         }
         Ok(())
     }

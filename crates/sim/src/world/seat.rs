@@ -124,10 +124,13 @@ impl<P: Party> World<P> {
 
     /// A process begins on `seat`.
     pub(super) fn start(&mut self, seat: Seat) {
+        let silent = self.plan.seats..self.plan.seats + self.plan.silent_peers;
+        let silent = silent.map(|seat| (first_ip(seat), UDP_PORT).into());
+        let here = self.seats.iter().map(|seat| seat.address);
         let setup = Setup {
             seat,
             life: self.seats[seat].life,
-            addresses: self.seats.iter().map(|seat| seat.address).collect(),
+            addresses: here.chain(silent).collect(),
             job_key: [1 + self.job(seat) as u8; 32],
             seed: self.random.next_u64(),
             dead_after_ns: self.plan.dead_after_ns,

@@ -16,6 +16,10 @@ const LOOK_AGAIN_NS: u64 = 500_000_000;
 /// How often a process that has closed its port looks whether all peers know.
 const GOOD_BYE_NS: u64 = 10_000_000;
 
+/// What a process may hold, whoever talks to it, and for each peer that does.
+const HELD_BYTES: usize = 8 << 20;
+const HELD_BYTES_A_PEER: usize = 1 << 20;
+
 /// The longest system message.
 const SYSTEM_BYTES: u64 = 8 << 10;
 
@@ -320,8 +324,29 @@ impl<P: Party> World<P> {
         len_bytes as usize
     }
 
-    /// An operation to a process that is gone ends in time.
+    /// An operation to a process that is gone ends in time, and nobody holds too much.
     fn look(&mut self) -> Result<(), Violation> {
+        self.check_patience()?;
+        self.check_memory()?;
+        if !self.is_over() {
+            self.schedule.add(self.now_ns + LOOK_AGAIN_NS, Turn::Look);
+        }
+        Ok(())
+    }
+
+    fn check_memory(&self) -> Result<(), Violation> {
+        for (seat, state) in self.seats.iter().enumerate() {
+            let held = state.party.as_ref().map(P::held).unwrap_or_default();
+            if held.connections > self.plan.seats
+                || held.bytes > HELD_BYTES + held.connections * HELD_BYTES_A_PEER
+            {
+                return Err(format!("seat {seat} holds too much: {held:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_patience(&self) -> Result<(), Violation> {
         let patience_ns = 2 * self.plan.dead_after_ns;
         for (seat, state) in self.seats.iter().enumerate() {
             if self.net.life(host(seat)) != HostLife::Running {
@@ -340,9 +365,6 @@ impl<P: Party> World<P> {
                     (self.now_ns - from_ns) / 1_000_000
                 ));
             }
-        }
-        if !self.is_over() {
-            self.schedule.add(self.now_ns + LOOK_AGAIN_NS, Turn::Look);
         }
         Ok(())
     }
