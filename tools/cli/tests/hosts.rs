@@ -6,34 +6,18 @@ mod namespaces;
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use bcl::{Event, Job, Port, Which};
 use common::{Node, await_line, children, eventually, finish, is_running, signal, text};
 use namespaces::Namespaces;
 
-/// Takes a host and a command as ssh does; any host is this one, as long as it has a name that is known.
-const SHELL: &str = "#!/bin/sh\n\
-    case $1 in left | right | middle) ;; *) echo \"no host $1\" >&2; exit 255 ;; esac\n\
-    shift\n\
-    echo 'Welcome!'\n\
-    exec sh -c \"$*\"\n";
-
 /// `bcl run` with options, the script as launcher, and a shell script as program.
 fn job(node: &Node, options: &[&str], script: &str) -> Command {
     let arguments = [&["run"], options, &["--", "sh", "-c", script]].concat();
     let mut command = node.bcl(&arguments);
-    command.env("BCL_LAUNCHER", shell(node));
+    command.env("BCL_LAUNCHER", node.shell());
     command
-}
-
-fn shell(node: &Node) -> PathBuf {
-    let shell = node.folder().join("shell");
-    fs::write(&shell, SHELL).unwrap();
-    fs::set_permissions(&shell, fs::Permissions::from_mode(0o755)).unwrap();
-    shell
 }
 
 fn run(node: &Node, options: &[&str], script: &str) -> Output {
@@ -144,7 +128,7 @@ fn what_cannot_start_is_named_with_its_host() {
     let node = Node::new();
     let start = |program: &str| {
         let mut command = node.bcl(&["run", "--hosts", "left,right", program]);
-        finish(command.env("BCL_LAUNCHER", shell(&node)).spawn().unwrap())
+        finish(command.env("BCL_LAUNCHER", node.shell()).spawn().unwrap())
     };
     let output = start("/no/such/program");
     assert_eq!(output.status.code(), Some(127), "{}", text(&output));

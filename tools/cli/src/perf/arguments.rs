@@ -6,9 +6,11 @@ use bcl::Address;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Result};
+use crate::run::hosts::list::Host;
+use crate::run::hosts::shell::ShellOptions;
 use crate::size;
 
-/// Measure what two processes get out of BCL on this machine.
+/// Measure what two processes get out of BCL, on this machine or between hosts.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -36,6 +38,7 @@ pub enum Bench {
 const EXAMPLES_LATENCY: &str = "\
 Examples:
   bcl perf latency
+  bcl perf latency --host right
   bcl perf latency --size 8,1k,64k --json
   bcl perf latency --size 8,64,1k,8k,64k,512k,4m --plot latency.svg";
 
@@ -44,6 +47,15 @@ pub struct Options {
     /// Device to measure.
     #[arg(long, value_enum, default_value_t = Device::Auto)]
     pub device: Device,
+    /// Measure between this host and another one, where a partner is started by ssh or the launcher.
+    #[arg(long, value_name = "NAME", conflicts_with = "hosts")]
+    pub host: Option<Host>,
+    /// Measure between two hosts: `netns` makes two of this machine, network namespaces with a virtual link between
+    /// (as root).
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub hosts: Option<Hosts>,
+    #[command(flatten)]
+    pub shell: ShellOptions,
     /// How long messages are copied: `auto` lets the kernel copy once where it is permitted, `stream` always
     /// goes through shared memory [default: BCL_COPY, else auto].
     #[arg(long, value_enum)]
@@ -79,6 +91,9 @@ pub struct Options {
     /// Where the measuring process is, for its partner.
     #[arg(long, hide = true)]
     pub partner: Option<Address>,
+    /// For the partner: the network is there when the input has a line.
+    #[arg(long, hide = true)]
+    pub await_network: bool,
 }
 
 #[derive(Debug, Args)]
@@ -101,6 +116,11 @@ pub enum Device {
     Auto,
     /// Shared memory.
     Shm,
+}
+
+#[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]
+pub enum Hosts {
+    Netns,
 }
 
 #[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]

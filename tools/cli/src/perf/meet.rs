@@ -1,13 +1,16 @@
 //! How the two processes of a measurement find each other.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use bcl::{Address, CopyMode, Event, JobKey, Port, PortOptions, Which};
 
-use super::arguments::{Copy, Options, Wait};
+use super::arguments::{Copy, Hosts, Options, Wait};
 use super::endpoint::{Endpoint, Word};
+use super::netns;
 use crate::cores;
 use crate::failure::{Failure, Result};
+use crate::run::hosts::RemoteProcess;
 use crate::spawn::Partner;
 
 /// How often to look whether a partner that has not come yet is still alive.
@@ -19,16 +22,30 @@ pub struct Met {
     pub partner: Watched,
 }
 
-/// The partner process.
-pub struct Watched(Partner);
+/// The partner, wherever it runs.
+pub enum Watched {
+    Here(Partner),
+    There(RemoteProcess),
+}
 
 impl Watched {
     /// What the partner has to say about a failure, if it has failed first.
     pub fn explain(&self, failure: Failure) -> Failure {
-        let pid = self.0.pid();
+        let who = match self {
+            Self::Here(partner) => format!("partner process {}", partner.pid()),
+            Self::There(partner) => format!("partner on host {}", partner.host()),
+        };
         Failure {
-            text: format!("{} (partner process {pid})", failure.text),
+            text: format!("{} ({who})", failure.text),
             ..failure
+        }
+    }
+
+    /// How it ended, if it has.
+    fn ended(&mut self) -> Result<Option<String>> {
+        match self {
+            Self::Here(partner) => Ok(partner.ended()?.map(|status| status.to_string())),
+            Self::There(partner) => Ok(partner.ended()),
         }
     }
 }
@@ -37,22 +54,50 @@ impl Watched {
 pub fn as_initiator(options: &Options) -> Result<Met> {
     let cores = Cores::choose(options)?;
     let key = JobKey::random().map_err(|error| Failure::new(error.to_string()))?;
-    let mut port = port_options(options).key(key.clone()).open()?;
-    let own_arguments = std::env::args_os().skip(1);
-    let address = ["--partner".into(), port.address().to_string().into()];
-    let mut partner = Partner::start(own_arguments.chain(address), &key)?;
+    let mut port = port_options(options).key(key.clone());
+    if options.hosts == Some(Hosts::Netns) {
+        port = port.node(netns::enter()?);
+    }
+    let mut port = port.open()?;
+    let mut partner = start_partner(options, port.address(), &key)?;
     cores.pin_first()?;
     let met = wait_for_partner(&mut port, &mut partner)?;
     let mut end = Endpoint::new(port, met.peer, cores.polling);
     (end.tier, end.copy) = (met.tier, met.copy);
-    Ok(Met {
-        end,
-        partner: Watched(partner),
-    })
+    Ok(Met { end, partner })
+}
+
+/// It gets our own arguments, and where we are.
+fn start_partner(options: &Options, own: Address, key: &JobKey) -> Result<Watched> {
+    let address = ["--partner".into(), own.to_string().into()];
+    let arguments = std::env::args_os().skip(1).chain(address);
+    if let Some(host) = &options.host {
+        let partner = RemoteProcess::start(host, &options.shell, arguments, key)?;
+        return Ok(Watched::There(partner));
+    }
+    if options.hosts.is_none() {
+        return Partner::start(arguments, key).map(Watched::Here);
+    }
+    let number = netns::partner()?;
+    let arguments = arguments.chain(["--await-network".into()]);
+    let mut partner = Partner::start_with(arguments, key, |command| {
+        netns::separate(command);
+        command.stdin(Stdio::piped());
+        command.env("BCL_NODE", number.to_string());
+        // Both have the same socket folder, and would find each other there.
+        command.env("BCL_DEVICE", "udp");
+    })?;
+    netns::connect(partner.pid())?;
+    partner.say_go()?;
+    Ok(Watched::Here(partner))
 }
 
 /// The other side of [`as_initiator`].
 pub fn as_partner(options: &Options, initiator: Address) -> Result<Endpoint> {
+    if options.await_network {
+        let line = std::io::stdin().read_line(&mut String::new());
+        line.map_err(|error| Failure::system("wait for the network", error))?;
+    }
     let cores = Cores::choose(options)?;
     let port = port_options(options).open()?;
     cores.pin_second()?;
@@ -76,7 +121,7 @@ struct Greeting {
     copy: String,
 }
 
-fn wait_for_partner(port: &mut Port, partner: &mut Partner) -> Result<Greeting> {
+fn wait_for_partner(port: &mut Port, partner: &mut Watched) -> Result<Greeting> {
     let mut up = None;
     loop {
         match port.wait(Which::Recv, Some(LOOK))? {
@@ -91,7 +136,7 @@ fn wait_for_partner(port: &mut Port, partner: &mut Partner) -> Result<Greeting> 
             Some(other) => return Err(super::unexpected(&other)),
             None => {
                 if let Some(status) = partner.ended()? {
-                    return Err(never_came(&status.to_string()));
+                    return Err(never_came(&status));
                 }
             }
         }

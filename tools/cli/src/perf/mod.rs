@@ -5,6 +5,7 @@ mod bandwidth;
 mod endpoint;
 mod latency;
 mod meet;
+mod netns;
 mod normal;
 mod payload;
 mod picture;

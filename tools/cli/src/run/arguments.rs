@@ -8,19 +8,10 @@ use bcl::JobKey;
 use clap::{Args, ValueEnum};
 
 use super::hosts::list::{self, Host, MapBy};
+use super::hosts::shell::ShellOptions;
 use super::hosts::variable;
 use super::launch::Task;
 use crate::failure::{Failure, Result};
-
-/// Set for each process or host, and not taken over from the launcher's environment.
-const OWN_VARIABLES: [&str; 6] = [
-    "BCL_JOB_KEY",
-    "BCL_JOB_KEY_FILE",
-    "BCL_LAUNCH_FD",
-    "BCL_NODE",
-    "BCL_RANK",
-    "BCL_SIZE",
-];
 
 /// Start N processes of a program that find each other, on this host or on several.
 ///
@@ -54,12 +45,8 @@ pub struct Arguments {
     /// How ranks go round the hosts: filling the slots of one after the other, or one to each in turn.
     #[arg(long, value_enum, value_name = "WAY", default_value_t = MapBy::Slot)]
     pub map_by: MapBy,
-    /// The remote shell, with options of its own [default: BCL_LAUNCHER, else ssh].
-    #[arg(long, value_name = "COMMAND")]
-    pub launcher: Option<String>,
-    /// Where `bcl` is on the hosts [default: where it is here].
-    #[arg(long, value_name = "PATH")]
-    pub remote_bcl: Option<PathBuf>,
+    #[command(flatten)]
+    pub shell: ShellOptions,
     /// How long a host, or for a host this command, may be silent before it counts as lost.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse_patience)]
     pub patience: Duration,
@@ -130,15 +117,6 @@ impl Arguments {
     /// What `-x` says; all else the processes of this host inherit.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
         self.variables.clone()
-    }
-
-    /// What processes on other hosts get: our BCL_ variables, and what `-x` says.
-    pub fn environment_for_hosts(&self) -> Vec<(OsString, OsString)> {
-        let ours = std::env::vars_os().filter(|(name, _)| {
-            let name = name.to_string_lossy();
-            name.starts_with("BCL_") && !OWN_VARIABLES.contains(&&*name)
-        });
-        ours.chain(self.environment()).collect()
     }
 
     /// Makes the folder of `--output`.

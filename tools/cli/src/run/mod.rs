@@ -6,7 +6,7 @@
 mod arguments;
 mod crew;
 mod exchange;
-mod hosts;
+pub mod hosts;
 mod launch;
 mod lines;
 mod outcome;

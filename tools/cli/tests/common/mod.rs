@@ -1,9 +1,11 @@
 //! The command as its users have it: a real process, in a socket folder of its own.
 #![allow(dead_code, reason = "each test program uses some of this")]
 
+use std::fs::{self, Permissions};
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,6 +13,13 @@ use tempfile::TempDir;
 
 /// What hangs is ended after this long; nothing here takes a hundredth of it on a quiet machine.
 const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// Takes a host and a command as ssh does; any host is this one, as long as it has a name that is known.
+const SHELL: &str = "#!/bin/sh\n\
+    case $1 in left | right | middle) ;; *) echo \"no host $1\" >&2; exit 255 ;; esac\n\
+    shift\n\
+    echo 'Welcome!'\n\
+    exec sh -c \"$*\"\n";
 
 /// A socket folder, and commands that meet in it.
 pub struct Node {
@@ -82,9 +91,17 @@ impl Node {
         child
     }
 
+    /// A remote shell for `--launcher` and `BCL_LAUNCHER` that needs no other host.
+    pub fn shell(&self) -> PathBuf {
+        let shell = self.folder().join("shell");
+        fs::write(&shell, SHELL).unwrap();
+        fs::set_permissions(&shell, Permissions::from_mode(0o755)).unwrap();
+        shell
+    }
+
     /// The names of ports in the folder.
     pub fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.folder()).unwrap();
+        let entries = fs::read_dir(self.folder()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name.contains(':')).collect()
     }
@@ -145,7 +162,7 @@ pub fn signal(pid: u32, signal: libc::c_int) {
 
 /// Whether a process is there and not just waiting to be reaped.
 pub fn is_running(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
         .rsplit(") ")
         .next()
@@ -156,7 +173,7 @@ pub fn is_running(pid: u32) -> bool {
 /// The children of a process.
 pub fn children(pid: u32) -> Vec<u32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace()
         .map(|pid| pid.parse().unwrap())
         .collect()

@@ -1,11 +1,13 @@
 //! `bcl run --hosts`: a helper on each host, reached by a remote shell, starts the processes there. The key and
 //! all else that they need goes over the shell's streams, and never stands on a command line.
+//! A [`RemoteProcess`] is reached in the same way, for commands that need a partner on another host.
 
 pub mod frame;
 mod link;
 pub mod list;
 pub mod pulse;
-mod shell;
+mod remote_process;
+pub mod shell;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +16,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use bcl::{JobKey, NodeId, Nodes};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{Timespec, poll};
 
 use super::arguments::Arguments;
 use super::launch::Task;
@@ -26,10 +28,20 @@ use crate::failure::{Failure, Result};
 use frame::{Begin, Hello};
 use link::Link;
 use list::Host;
+pub use remote_process::RemoteProcess;
 use shell::Shell;
 
 /// How long helpers may take to answer, all together.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Set for each process or host, and not taken over from our environment.
+const OWN_VARIABLES: [&str; 6] = [
+    "BCL_JOB_KEY",
+    "BCL_JOB_KEY_FILE",
+    "BCL_LAUNCH_FD",
+    "BCL_NODE",
+    "BCL_RANK",
+    "BCL_SIZE",
+];
 /// How often the signals are looked at meanwhile.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
@@ -41,22 +53,17 @@ pub fn run(arguments: &Arguments, hosts: &[Host], signals: &Signals, key: &JobKe
     let nodes = Nodes::load().map_err(|error| Failure::new(error.to_string()))?;
     let size = arguments.size(hosts);
     let (hosts, homes) = used(hosts, &list::place(hosts, size as usize, arguments.map_by));
-    let shell = Shell::new(arguments.launcher.as_deref(), arguments.remote_bcl.clone())?;
+    let shell = Shell::new(&arguments.shell)?;
     let outlet = match &arguments.output {
         Some(folder) => Outlet::files(size as usize, folder)?,
         None => Outlet::shared(size as usize, arguments.prefix),
     };
-    let mut links = Vec::with_capacity(hosts.len());
-    for host in &hosts {
-        links.push(Link::open(&host.name, shell.helper_on(host, &nodes))?);
-    }
-    greet(&mut links, signals)?;
-    let numbers = numbers(&hosts, &links, &nodes)?;
+    let (mut links, numbers) = connect(&hosts, &shell, &nodes, || interrupted(signals))?;
     let here = std::env::current_dir()
         .map_err(|error| Failure::system("find the working directory", error))?;
     for (home, link) in links.iter_mut().enumerate() {
-        let mut environment = arguments.environment_for_hosts();
-        environment.push(("BCL_NODE".into(), numbers[home].to_string().into()));
+        let mut environment = environment_on(numbers[home]);
+        environment.extend(arguments.environment());
         let ranks = homes.iter().zip(0..).filter(|(at, _)| **at == home);
         link.begin(Begin {
             task: Task {
@@ -89,8 +96,25 @@ fn used(hosts: &[Host], homes: &[usize]) -> (Vec<Host>, Vec<usize>) {
     )
 }
 
-/// Waits until all helpers have said who they are. A failure here ends all of them.
-fn greet(links: &mut [Link], signals: &Signals) -> Result<()> {
+/// The status with which a signal ends the command.
+fn interrupted(signals: &Signals) -> Option<u8> {
+    std::iter::from_fn(|| signals.next()).find_map(|signal| match signal {
+        Signal::Forward(signal) | Signal::FromTerminal(signal) => Some(128 + signal as u8),
+        Signal::Child => None,
+    })
+}
+
+/// Connects with helpers on all hosts, and finds the hosts' node numbers. A failure here ends all of them.
+fn connect(
+    hosts: &[Host],
+    shell: &Shell,
+    nodes: &Nodes,
+    mut interrupted: impl FnMut() -> Option<u8>,
+) -> Result<(Vec<Link>, Vec<NodeId>)> {
+    let mut links = Vec::with_capacity(hosts.len());
+    for host in hosts {
+        links.push(Link::open(&host.name, shell.helper_on(host, nodes))?);
+    }
     let deadline = Instant::now() + PATIENCE;
     let mut reports = Vec::new();
     while let Some(silent) = links.iter().find(|link| link.hello().is_none()) {
@@ -101,19 +125,14 @@ fn greet(links: &mut [Link], signals: &Signals) -> Result<()> {
                 status: UNREACHED,
             });
         }
-        let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
+        let mut fds = Vec::new();
         links.iter().for_each(|link| link.add_to(&mut fds));
         let _ = poll(&mut fds, Some(&LOOK));
-        while let Some(signal) = signals.next() {
-            if let Signal::Forward(signal) | Signal::FromTerminal(signal) = signal {
-                let status = 128 + signal as u8;
-                return Err(Failure {
-                    text: String::new(),
-                    status,
-                });
-            }
+        if let Some(status) = interrupted() {
+            let text = String::new();
+            return Err(Failure { text, status });
         }
-        for link in &mut *links {
+        for link in &mut links {
             link.advance(false, &mut reports)?;
         }
         if let Some(Report::Lost { text }) = reports.pop() {
@@ -123,10 +142,10 @@ fn greet(links: &mut [Link], signals: &Signals) -> Result<()> {
             });
         }
     }
-    links
-        .iter()
-        .filter_map(Link::hello)
-        .try_for_each(check_version)
+    let mut hellos = links.iter().filter_map(Link::hello);
+    hellos.try_for_each(check_version)?;
+    let numbers = numbers(hosts, &links, nodes)?;
+    Ok((links, numbers))
 }
 
 fn check_version(hello: &Hello) -> Result<()> {
@@ -170,6 +189,16 @@ fn numbers(hosts: &[Host], links: &[Link], nodes: &Nodes) -> Result<Vec<NodeId>>
         numbers.push(number);
     }
     Ok(numbers)
+}
+
+/// What processes on other hosts get of our environment: the `BCL_` variables, and their host's number.
+fn environment_on(node: NodeId) -> Vec<(OsString, OsString)> {
+    let ours = std::env::vars_os().filter(|(name, _)| {
+        let name = name.to_string_lossy();
+        name.starts_with("BCL_") && !OWN_VARIABLES.contains(&&*name)
+    });
+    let number = ("BCL_NODE".into(), node.to_string().into());
+    ours.chain([number]).collect()
 }
 
 /// `status 255`, `signal 9`.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use bcl::Nodes;
+use clap::Args;
 
 use super::super::host_name;
 use super::list::Host;
@@ -15,19 +16,30 @@ const VARIABLE: &str = "BCL_LAUNCHER";
 /// It must not ask, for the streams are ours; it must not hang, and must notice that a host is gone.
 const SSH: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
 
+/// How hosts are reached.
+#[derive(Debug, Default, Args)]
+pub struct ShellOptions {
+    /// The remote shell that reaches hosts, with options of its own [default: BCL_LAUNCHER, else ssh].
+    #[arg(long, value_name = "COMMAND")]
+    pub launcher: Option<String>,
+    /// Where `bcl` is on the hosts [default: where it is here].
+    #[arg(long, value_name = "PATH")]
+    pub remote_bcl: Option<PathBuf>,
+}
+
 /// How to start `bcl` on hosts.
 pub struct Shell {
     words: Vec<String>,
     /// Whether the user has chosen it: then this host is reached by it as well.
     is_chosen: bool,
-    remote_bcl: PathBuf,
+    /// Where it is there.
+    pub remote_bcl: PathBuf,
 }
 
 impl Shell {
     /// From the options of the command line, else from the environment.
-    pub fn new(launcher: Option<&str>, remote_bcl: Option<PathBuf>) -> Result<Self> {
-        let of_environment = env::var(VARIABLE).ok();
-        let chosen = launcher.map(str::to_owned).or(of_environment);
+    pub fn new(options: &ShellOptions) -> Result<Self> {
+        let chosen = options.launcher.clone().or_else(|| env::var(VARIABLE).ok());
         let text = chosen.as_deref().unwrap_or(SSH);
         let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
         if words.is_empty() {
@@ -42,7 +54,7 @@ impl Shell {
         Ok(Self {
             words,
             is_chosen: chosen.is_some(),
-            remote_bcl: remote_bcl.map_or_else(own, Ok)?,
+            remote_bcl: options.remote_bcl.clone().map_or_else(own, Ok)?,
         })
     }
 
@@ -96,7 +108,11 @@ mod tests {
 
     #[test]
     fn the_launcher_is_given_the_host_and_one_command() {
-        let shell = Shell::new(Some("rsh -l me"), Some("/opt/b c/bcl".into())).unwrap();
+        let options = |launcher: &str| ShellOptions {
+            launcher: Some(launcher.into()),
+            remote_bcl: Some("/opt/b c/bcl".into()),
+        };
+        let shell = Shell::new(&options("rsh -l me")).unwrap();
         let command = shell.helper_on(&"localhost".parse().unwrap(), &Nodes::default());
         assert_eq!(
             words(&command),
@@ -108,7 +124,7 @@ mod tests {
                 "exec '/opt/b c/bcl' run-remote"
             ]
         );
-        assert!(Shell::new(Some(" "), None).is_err());
+        assert!(Shell::new(&options(" ")).is_err());
     }
 
     #[test]

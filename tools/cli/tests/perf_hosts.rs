@@ -1,0 +1,112 @@
+//! `bcl perf` between hosts: network namespaces that it makes itself, or a partner behind a remote shell.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Node, await_line, children, eventually, finish, is_running, signal, text};
+use serde_json::Value;
+
+const ENDLESS: &str = "perf latency --size 8 --iterations 100000000000 --wait adaptive";
+
+/// `bcl` with these words.
+fn bcl(node: &Node, words: &str) -> Command {
+    node.bcl(&words.split(' ').collect::<Vec<_>>())
+}
+
+/// Whether `--hosts netns` works here; it takes root.
+fn can_make_networks() -> bool {
+    let tried = Command::new("unshare").args(["--net", "true"]).status();
+    let can = tried.is_ok_and(|status| status.success());
+    if !can {
+        println!("namespaces cannot be made here (not root?): nothing was checked");
+    }
+    can
+}
+
+#[test]
+fn namespaces_are_two_hosts() {
+    if !can_make_networks() {
+        return;
+    }
+    let node = Node::new();
+    for bench in ["latency", "bandwidth", "rate", "rma"] {
+        let words = format!(
+            "perf {bench} --hosts netns --json --size 8,10000 --iterations 20 --wait adaptive"
+        );
+        let output = finish(bcl(&node, &words).spawn().unwrap());
+        assert!(output.status.success(), "{bench}: {}", text(&output));
+        let lines = String::from_utf8(output.stdout).unwrap();
+        assert!(lines.lines().count() >= 2);
+        for line in lines.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(line["hosts"], 2);
+        }
+    }
+    assert!(node.names().is_empty());
+}
+
+#[test]
+fn whatever_ends_the_command_nothing_is_left() {
+    if !can_make_networks() {
+        return;
+    }
+    for ending in [libc::SIGINT, libc::SIGKILL] {
+        let node = Node::new();
+        let mut child = bcl(&node, &format!("{ENDLESS} --hosts netns"))
+            .spawn()
+            .unwrap();
+        await_line(&mut child);
+        let partner = children(child.id())[0];
+        signal(child.id(), ending);
+        if ending == libc::SIGINT {
+            assert_eq!(finish(child).status.code(), Some(128 + ending));
+            assert!(node.names().is_empty());
+        } else {
+            child.wait().unwrap();
+        }
+        eventually("the partner ends", || !is_running(partner));
+    }
+}
+
+#[test]
+fn a_partner_on_a_host_is_started_by_the_launcher_and_goes_with_the_command() {
+    let node = Node::new();
+    let launched = |words: &str| {
+        let mut command = bcl(&node, words);
+        command.env("BCL_LAUNCHER", node.shell());
+        command.spawn().unwrap()
+    };
+    let output = finish(launched(
+        "perf rate --size 8 --iterations 1000 --json --host left",
+    ));
+    assert!(output.status.success(), "{}", text(&output));
+    let output = finish(launched("perf rate --size 8 --host nowhere"));
+    assert_eq!(output.status.code(), Some(255), "{}", text(&output));
+    assert!(text(&output).contains("cannot reach host nowhere"));
+
+    for ending in [libc::SIGINT, libc::SIGKILL] {
+        let mut child = launched(&format!("{ENDLESS} --host left"));
+        await_line(&mut child);
+        let helper = children(child.id())[0];
+        let partner = children(helper)[0];
+        signal(child.id(), ending);
+        child.wait().unwrap();
+        eventually("all end", || !is_running(helper) && !is_running(partner));
+    }
+
+    let child = {
+        let mut child = launched(&format!("{ENDLESS} --host left"));
+        await_line(&mut child);
+        child
+    };
+    let helper = children(child.id())[0];
+    signal(children(helper)[0], libc::SIGKILL);
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert!(
+        text(&output).contains("partner on host left"),
+        "{}",
+        text(&output)
+    );
+}
