@@ -84,8 +84,6 @@ fn start_partner(options: &Options, own: Address, key: &JobKey) -> Result<Watche
         netns::separate(command);
         command.stdin(Stdio::piped());
         command.env("BCL_NODE", number.to_string());
-        // Both have the same socket folder, and would find each other there.
-        command.env("BCL_DEVICE", "udp");
     })?;
     netns::connect(partner.pid())?;
     partner.say_go()?;
