@@ -25,13 +25,13 @@ fn single_copy_that_is_off_has_a_reason() {
     let mut command = node.bcl(&["info"]);
     command
         .env("BCL_COPY", "stream")
-        .env("BCL_NODE", "10.1.2.3");
+        .env("BCL_NODE", "127.1.2.3");
     let output = common::finish(command.spawn().unwrap());
     let text = String::from_utf8(output.stdout).unwrap();
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
     assert!(line("single copy").contains("no ("), "{text}");
     assert!(
-        line("node").contains("10.1.2.3 (set by BCL_NODE)"),
+        line("node").contains("127.1.2.3 (set by BCL_NODE)"),
         "{text}"
     );
 }
