@@ -74,7 +74,11 @@ fn calm(kind: &'static str, seed: u64, random: &mut Random) -> Plan {
         silent_peers: 0,
         host: HostSpec::GOOD,
         uplink: link,
-        downlink: link,
+        downlink: LinkSpec {
+            bits_per_second: link.bits_per_second / *random.pick(&[1, 1, 1, 10]),
+            propagation_ns: link.propagation_ns * *random.pick(&[1, 1, 1, 20]),
+            ..link
+        },
         trunk: None,
         traffic: Traffic {
             operations: random.between(10, 60) as u32,
@@ -86,6 +90,7 @@ fn calm(kind: &'static str, seed: u64, random: &mut Random) -> Plan {
             channels: random.between(1, 4) as u16,
             late_post_ns: *random.pick(&[0, 10, 1_000]) * US,
             hold_ns: *random.pick(&[0, 10, 500]) * US,
+            nap_ns: 0,
             all_to_one: random.one_in(5),
         },
         upsets: Vec::new(),
@@ -146,6 +151,7 @@ fn full(plan: &mut Plan, random: &mut Random) {
     };
     plan.traffic.hold_ns = random.between(1, 50) * MS;
     plan.traffic.late_post_ns = random.between(1, 50) * MS;
+    plan.traffic.nap_ns = *random.pick(&[0, MS, 20 * MS]);
     plan.traffic.gap_ns = US;
     plan.traffic.most_pending = 64;
     plan.traffic.all_to_one = random.one_in(2);

@@ -61,6 +61,8 @@ pub struct Traffic {
     pub late_post_ns: u64,
     /// How long a program holds a system message before it releases it, at most.
     pub hold_ns: u64,
+    /// How long a program computes before it looks what it was told, at most; 0: it looks at once.
+    pub nap_ns: u64,
     /// Whether everybody talks to seat 0 only.
     pub all_to_one: bool,
 }

@@ -13,6 +13,9 @@ use crate::party::{Failure, News};
 
 use super::seat;
 
+/// Events that wait for the program before the port takes nothing more in.
+const MOST_EVENTS: usize = 32;
+
 /// What an operation of the endpoint belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Name {
@@ -165,7 +168,7 @@ impl Upcalls for Memory {
     }
 
     fn is_full(&self) -> bool {
-        false
+        self.heard.len() >= MOST_EVENTS
     }
 
     fn system(&mut self, from: Address, handle: SystemHandle) {

@@ -99,6 +99,7 @@ impl Streams {
                 channels: 1,
                 late_post_ns: 0,
                 hold_ns: 0,
+                nap_ns: 0,
                 all_to_one: true,
             },
             upsets: Vec::new(),

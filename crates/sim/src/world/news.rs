@@ -141,7 +141,12 @@ impl<P: Party> World<P> {
         match pending.what {
             What::Message { key, number } if outcome == Outcome::Done => {
                 // The end of a system message says only that it was copied.
-                if key.channel > 0 && !self.ledger.has_arrived(key, number) {
+                let must_be_there = key.channel > 0;
+                if must_be_there && !self.ledger.has_arrived(key, number) {
+                    // The receiver's program may not have looked yet.
+                    self.listen(key.to)?;
+                }
+                if must_be_there && !self.ledger.has_arrived(key, number) {
                     return Err(format!(
                         "seat {seat} was told that number {number} of {key:?} has arrived, but it has not"
                     ));

@@ -33,6 +33,8 @@ pub(super) struct SeatState<P> {
     pub(super) timer_ns: Option<u64>,
     /// Whether it waits for its card to take more.
     pub(super) will_flush: bool,
+    /// Until when its program computes and looks at nothing.
+    pub(super) naps_until_ns: u64,
     pub(super) ends: Ends<Pending>,
     /// Messages on normal channels that have begun, by name.
     pub(super) arriving: BTreeMap<u64, Arriving>,
@@ -100,6 +102,7 @@ impl<P: Party> World<P> {
                 deferred: Vec::new(),
                 timer_ns: None,
                 will_flush: false,
+                naps_until_ns: 0,
                 ends: Ends::new(),
                 arriving: BTreeMap::new(),
                 swapping: BTreeMap::new(),

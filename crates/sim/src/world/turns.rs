@@ -39,6 +39,8 @@ pub(super) enum Turn {
     Accept(Seat, Life, u64, usize),
     /// The program is done with a system message.
     Release(Seat, Life, u64),
+    /// The program looks what it was told.
+    Wake(Seat, Life),
     /// A process that has closed its port ends.
     End(Seat, Life),
     /// Something befalls the world: by its number in the plan.
@@ -88,6 +90,7 @@ impl<P: Party> World<P> {
                 }
             }
             Turn::Flush(..) => state.will_flush = false,
+            Turn::Wake(..) => {}
             Turn::Accept(_, _, message, capacity_bytes) => {
                 if state.arriving.contains_key(&message) {
                     party.accept(now_ns, message, capacity_bytes);
@@ -114,15 +117,37 @@ impl<P: Party> World<P> {
             return Ok(());
         }
         loop {
-            let news = self.seats[seat].party.as_mut().and_then(P::news);
-            match news {
-                Some(news) => self.hear(seat, news)?,
-                None if self.flush(seat) => {}
-                None => break,
+            let state = &self.seats[seat];
+            if state.naps_until_ns <= self.now_ns && self.listen(seat)? {
+                self.nap(seat);
+            }
+            if !self.flush(seat) {
+                break;
             }
         }
         self.set_timer(seat);
         Ok(())
+    }
+
+    /// The program looks what it was told; whether there was anything.
+    pub(super) fn listen(&mut self, seat: Seat) -> Result<bool, Violation> {
+        let mut was_told = false;
+        while let Some(news) = self.seats[seat].party.as_mut().and_then(P::news) {
+            was_told = true;
+            self.hear(seat, news)?;
+        }
+        Ok(was_told)
+    }
+
+    /// The program computes for a while, if it is one that does.
+    fn nap(&mut self, seat: Seat) {
+        let longest_ns = self.plan.traffic.nap_ns;
+        if longest_ns > 0 {
+            let state = &mut self.seats[seat];
+            state.naps_until_ns = self.now_ns + state.random.between(1, longest_ns);
+            let turn = Turn::Wake(seat, state.life);
+            self.schedule.add(state.naps_until_ns, turn);
+        }
     }
 
     /// Sends a packet if there is one and the card takes it; else sees to it that it is tried again.
@@ -169,6 +194,7 @@ impl<P: Party> World<P> {
             | Turn::Flush(seat, life)
             | Turn::Accept(seat, life, ..)
             | Turn::Release(seat, life, _)
+            | Turn::Wake(seat, life)
             | Turn::End(seat, life) => (seat, life),
             Turn::Upset(_) | Turn::Stranger | Turn::Look => return None,
         };

@@ -74,6 +74,8 @@ impl<P: Party> World<P> {
     /// The process of `seat` is no more, and nobody will tell what became of its operations.
     pub(super) fn end_process(&mut self, seat: Seat) -> Result<(), Violation> {
         self.net.set_life(self.now_ns, host(seat), HostLife::Dead);
+        // What the program was told has happened, even if it never looked.
+        self.listen(seat)?;
         let state = &mut self.seats[seat];
         if state.party.take().is_none() {
             return Ok(());
@@ -90,6 +92,7 @@ impl<P: Party> World<P> {
         state.swapping.clear();
         state.deferred.clear();
         state.timer_ns = None;
+        state.naps_until_ns = 0;
         state.will_flush = false;
         state.waits_for_end = false;
         state.closed_ns = None;

@@ -43,7 +43,7 @@ fn what_a_network_spoils_is_noticed() {
     all("lossy", "missing");
     all("lossy", "twice");
     all("lossy", "never sent so");
-    all("windows", "additions");
+    all("windows", "ended twice");
     all("strangers", "twice");
     all("deaths", "is dead");
     all("cuts", "missing");
