@@ -1,18 +1,22 @@
 //! A world: processes on a simulated network, what their programs do, and what is to be true of it.
 //!
-//! Read [`World::run`], then [`seat`] (a process and its program), [`turns`] (whatever happens at a time),
-//! [`news`] (what processes are told, and whether the oracle believes it), [`upset`] (what befalls them) and
-//! [`stranger`] (who wishes them ill).
+//! Read [`World::run`], then [`seat`] (what there is of each process), [`turns`] (whatever happens at a time),
+//! [`process`] and [`program`] (what processes and their programs do), [`news`] (what they are told, and whether the
+//! oracle believes it), [`watch`] (what has to be true meanwhile), [`upset`] (what befalls them) and [`stranger`]
+//! (who wishes them ill).
 
 mod goodput;
 mod news;
+mod process;
+mod program;
 mod seat;
 mod stranger;
 mod turns;
 mod upset;
 mod verdict;
+mod watch;
 
-use crate::net::{Fate, Network};
+use crate::net::Network;
 use crate::oracle::{Ledger, Violation, Windows};
 use crate::party::Party;
 use crate::{Plan, Random, Schedule};
@@ -23,11 +27,6 @@ pub use verdict::{Report, Wrong};
 use seat::SeatState;
 use stranger::Stranger;
 use turns::Turn;
-
-/// After the last upset and the last request, everything has to be over within this many times the patience of the
-/// peers, plus what slow links need.
-const PATIENCE: u64 = 3;
-const SLOW_LINKS_NS: u64 = 120_000_000_000;
 
 /// No world needs more steps; one that does is going round in circles.
 const MOST_STEPS: u64 = 5_000_000;
@@ -154,41 +153,6 @@ impl<P: Party> World<P> {
         self.now_ns >= self.plan.whole_from_ns()
             && self.seats.iter().all(SeatState::is_done)
             && self.ledger.missing() == 0
-    }
-
-    /// No waiting for ever.
-    fn check_budget(&self) -> Result<(), Violation> {
-        let from_ns = self.idle_from_ns.max(self.plan.whole_from_ns());
-        let until_ns = from_ns + PATIENCE * self.plan.dead_after_ns + SLOW_LINKS_NS;
-        if self.now_ns > until_ns {
-            return Err(format!("it is too late: {}", self.unfinished()));
-        }
-        Ok(())
-    }
-
-    /// When nobody wants anything any more, the network falls silent, and nothing comes late.
-    fn check_silence(&mut self) -> Result<(), Violation> {
-        self.stranger = None;
-        let calm_from_ns = self.now_ns + 2 * self.plan.dead_after_ns;
-        self.run_until(calm_from_ns)?;
-        let sent = self.net.counters().of(Fate::Sent);
-        self.run_until(calm_from_ns + self.plan.dead_after_ns)?;
-        let chatter = self.net.counters().of(Fate::Sent) - sent;
-        if chatter > 0 {
-            return Err(format!("{chatter} packets were sent though all was over"));
-        }
-        Ok(())
-    }
-
-    /// Memory comes back: nothing is kept of what is over.
-    fn check_nothing_is_held(&self) -> Result<(), Violation> {
-        for (seat, state) in self.seats.iter().enumerate() {
-            let held = state.party.as_ref().map(P::held).unwrap_or_default();
-            if held.waiting > 0 || held.buffered_bytes > 0 {
-                return Err(format!("all is over, but seat {seat} holds {held:?}"));
-            }
-        }
-        Ok(())
     }
 
     fn run_until(&mut self, until_ns: u64) -> Result<(), Violation> {

@@ -5,7 +5,7 @@ use crate::oracle::{Outcome, Seat, Violation};
 use crate::party::{Failure, News, Party};
 
 use super::seat::{Arriving, What};
-use super::turns::Turn;
+use super::turns::{Deed, Turn};
 
 /// One waiting message in so many is given too small a buffer.
 const TOO_SMALL_ONE_IN: u64 = 20;
@@ -55,8 +55,8 @@ impl<P: Party> World<P> {
         self.meets(seat, from)?;
         let meeting = self.ledger.meet(from, seat, 0);
         self.ledger.deliver(from, seat, 0, meeting, bytes)?;
-        let turn = Turn::Release(seat, self.seats[seat].life, message);
-        self.after_at_most(seat, self.plan.traffic.hold_ns, turn);
+        let hold_ns = self.plan.traffic.hold_ns;
+        self.after_at_most(seat, hold_ns, Deed::Release { message });
         Ok(())
     }
 
@@ -84,8 +84,11 @@ impl<P: Party> World<P> {
         );
         if waits {
             let capacity_bytes = len_bytes - usize::from(too_long);
-            let turn = Turn::Accept(seat, state.life, message, capacity_bytes);
-            self.after_at_most(seat, self.plan.traffic.late_post_ns, turn);
+            let deed = Deed::Accept {
+                message,
+                capacity_bytes,
+            };
+            self.after_at_most(seat, self.plan.traffic.late_post_ns, deed);
         }
     }
 
@@ -135,7 +138,7 @@ impl<P: Party> World<P> {
             .map_err(|text| format!("seat {seat}: {text}"))?;
         state.swapping.retain(|_, swapping| *swapping != op);
         if std::mem::take(&mut state.waits_for_end) {
-            let turn = Turn::Program(seat, state.life);
+            let turn = Turn::Own(seat, state.life, Deed::Program);
             self.schedule.add(self.now_ns, turn);
         }
         match pending.what {
@@ -192,8 +195,10 @@ impl<P: Party> World<P> {
         arriving.ok_or_else(|| format!("seat {seat}: message {message} ended twice or never came"))
     }
 
-    fn after_at_most(&mut self, seat: Seat, most_ns: u64, turn: Turn) {
-        let delay_ns = self.seats[seat].random.between(0, most_ns);
+    fn after_at_most(&mut self, seat: Seat, most_ns: u64, deed: Deed) {
+        let state = &mut self.seats[seat];
+        let delay_ns = state.random.between(0, most_ns);
+        let turn = Turn::Own(seat, state.life, deed);
         self.schedule.add(self.now_ns + delay_ns, turn);
     }
 }

@@ -9,7 +9,7 @@ use crate::party::{Party, Setup};
 use crate::port::first_ip;
 use crate::{Random, World};
 
-use super::turns::Turn;
+use super::turns::{Deed, Turn};
 
 /// Port 7 of each node, as UDP knows it.
 const UDP_PORT: u16 = 20_007;
@@ -22,13 +22,13 @@ pub(super) struct SeatState<P> {
     pub(super) card: CardId,
     pub(super) address: SocketAddr,
     pub(super) life: Life,
-    /// When this process began, or the last one ended.
+    /// Since when this process runs, or when the last one ended.
     pub(super) since_ns: u64,
     pub(super) party: Option<P>,
     /// When it closed its port, if it has.
     pub(super) closed_ns: Option<u64>,
-    /// Turns that came while the process was stopped.
-    pub(super) deferred: Vec<Turn>,
+    /// What it would have done while it was stopped.
+    pub(super) deferred: Vec<Deed>,
     /// The earliest timer in the schedule.
     pub(super) timer_ns: Option<u64>,
     /// Whether it waits for its card to take more.
@@ -151,7 +151,8 @@ impl<P: Party> World<P> {
         state.party = Some(party);
         state.since_ns = self.now_ns;
         let life = state.life;
-        self.schedule.add(self.now_ns, Turn::Program(seat, life));
+        self.schedule
+            .add(self.now_ns, Turn::Own(seat, life, Deed::Program));
     }
 
     /// Which job `seat` belongs to.

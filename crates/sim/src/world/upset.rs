@@ -8,6 +8,7 @@ use crate::party::Party;
 use crate::{Upset, World};
 
 use super::seat::{What, host};
+use super::turns::Turn;
 
 impl<P: Party> World<P> {
     pub(super) fn upset(&mut self, index: usize) -> Result<(), Violation> {
@@ -65,7 +66,10 @@ impl<P: Party> World<P> {
         }
         self.net
             .set_life(self.now_ns, host(seat), HostLife::Running);
-        for turn in std::mem::take(&mut self.seats[seat].deferred) {
+        let state = &mut self.seats[seat];
+        state.since_ns = self.now_ns;
+        for deed in std::mem::take(&mut state.deferred) {
+            let turn = Turn::Own(seat, state.life, deed);
             self.schedule.add(self.now_ns, turn);
         }
         self.drive(seat)

@@ -1,0 +1,103 @@
+//! What has to be true of processes at any time, and when all is over.
+
+use crate::World;
+use crate::net::{Fate, Life as HostLife};
+use crate::oracle::{Seat, Violation};
+use crate::party::Party;
+
+use super::seat::host;
+use super::turns::Turn;
+
+/// How often the world looks whether somebody waits in vain.
+const LOOK_AGAIN_NS: u64 = 500_000_000;
+
+/// What a process may hold, whoever talks to it, and for each peer that does.
+const HELD_BYTES: usize = 8 << 20;
+const HELD_BYTES_A_PEER: usize = 1 << 20;
+
+/// After the last upset and the last request, everything has to be over within this many times the patience of the
+/// peers, plus what slow links need.
+const PATIENCE: u64 = 3;
+const SLOW_LINKS_NS: u64 = 120_000_000_000;
+
+impl<P: Party> World<P> {
+    /// An operation to a process that is gone ends in time, and nobody holds too much.
+    pub(super) fn look(&mut self) -> Result<(), Violation> {
+        self.check_patience()?;
+        self.check_memory()?;
+        if !self.is_over() {
+            self.schedule.add(self.now_ns + LOOK_AGAIN_NS, Turn::Look);
+        }
+        Ok(())
+    }
+
+    fn check_memory(&self) -> Result<(), Violation> {
+        for (seat, state) in self.seats.iter().enumerate() {
+            let held = state.party.as_ref().map(P::held).unwrap_or_default();
+            if held.connections > self.plan.seats
+                || held.bytes > HELD_BYTES + held.connections * HELD_BYTES_A_PEER
+            {
+                return Err(format!("seat {seat} holds too much: {held:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_patience(&self) -> Result<(), Violation> {
+        let patience_ns = 2 * self.plan.dead_after_ns;
+        for (seat, state) in self.seats.iter().enumerate() {
+            if self.net.life(host(seat)) != HostLife::Running {
+                continue;
+            }
+            let is_dead = |to: Seat| self.net.life(host(to)) == HostLife::Dead;
+            let waiting = state.ends.oldest(|pending| is_dead(pending.to));
+            let Some((op, began_ns)) = waiting else {
+                continue;
+            };
+            let to = state.ends.pending(op).map_or(0, |pending| pending.to);
+            let from_ns = began_ns.max(self.seats[to].since_ns).max(state.since_ns);
+            if self.now_ns > from_ns + patience_ns {
+                return Err(format!(
+                    "operation {op} of seat {seat} still waits for seat {to}, which is dead for {} ms",
+                    (self.now_ns - from_ns) / 1_000_000
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// No waiting for ever.
+    pub(super) fn check_budget(&self) -> Result<(), Violation> {
+        let from_ns = self.idle_from_ns.max(self.plan.whole_from_ns());
+        let until_ns = from_ns + PATIENCE * self.plan.dead_after_ns + SLOW_LINKS_NS;
+        if self.now_ns > until_ns {
+            return Err(format!("it is too late: {}", self.unfinished()));
+        }
+        Ok(())
+    }
+
+    /// When nobody wants anything any more, the network falls silent, and nothing comes late.
+    pub(super) fn check_silence(&mut self) -> Result<(), Violation> {
+        self.stranger = None;
+        let calm_from_ns = self.now_ns + 2 * self.plan.dead_after_ns;
+        self.run_until(calm_from_ns)?;
+        let sent = self.net.counters().of(Fate::Sent);
+        self.run_until(calm_from_ns + self.plan.dead_after_ns)?;
+        let chatter = self.net.counters().of(Fate::Sent) - sent;
+        if chatter > 0 {
+            return Err(format!("{chatter} packets were sent though all was over"));
+        }
+        Ok(())
+    }
+
+    /// Memory comes back: nothing is kept of what is over.
+    pub(super) fn check_nothing_is_held(&self) -> Result<(), Violation> {
+        for (seat, state) in self.seats.iter().enumerate() {
+            let held = state.party.as_ref().map(P::held).unwrap_or_default();
+            if held.waiting > 0 || held.buffered_bytes > 0 {
+                return Err(format!("all is over, but seat {seat} holds {held:?}"));
+            }
+        }
+        Ok(())
+    }
+}
