@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
 use super::enter::enter;
+use super::tap::Tap;
+use super::tool::index_of;
 
 /// The name of a host's interface.
 pub(super) const INTERFACE: &str = "eth0";
@@ -60,6 +62,14 @@ impl Host {
     /// When the namespace is gone.
     pub fn enter<T: Send>(&self, inside: impl FnOnce() -> T + Send) -> Result<T> {
         enter(&self.namespace, inside)
+    }
+
+    /// Sees what arrives at the host's interface, and sends from there.
+    ///
+    /// # Errors
+    /// When the host is gone.
+    pub fn tap(&self) -> Result<Tap> {
+        Tap::open(&self.namespace, index_of(&self.namespace, INTERFACE)?)
     }
 }
 

@@ -11,7 +11,7 @@ use super::faults::{Faults, Tally};
 use super::host::{Host, INTERFACE};
 use super::object;
 use super::relay::Relay;
-use super::tool::{number_after, run};
+use super::tool::{index_of, number_after, run};
 
 /// The interface by which late packets leave, and come back.
 const DETOUR: &str = "detour";
@@ -206,10 +206,4 @@ impl Program {
 fn shown_id(text: &str) -> Result<u32> {
     number_after(text, " id ")
         .ok_or_else(|| Error::other(format!("no program is shown in '{text}'")))
-}
-
-fn index_of(namespace: &str, interface: &str) -> Result<u32> {
-    let shown = run(&format!("ip -n {namespace} -o link show dev {interface}"))?;
-    number_after(&shown, "")
-        .ok_or_else(|| Error::other(format!("no index of {interface} in '{shown}'")))
 }

@@ -2,22 +2,20 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{Error, Result};
+use std::io::Result;
 use std::ops::RangeInclusive;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::enter::enter;
 use super::faults::Faults;
+use super::tap::{FRAME_MAX, Tap};
 use crate::random::Random;
 
 /// More than that are not held: what comes then is lost, as in a full queue.
 const HELD_MAX: usize = 16_384;
-/// The longest packet with what the kernel says about its checksum before it.
-const FRAME_MAX: usize = 65_536 + 128;
 
 /// See the module. Dropping it ends the thread.
 #[derive(Debug)]
@@ -47,7 +45,7 @@ impl Relay {
     /// # Errors
     /// When the socket cannot be made.
     pub(super) fn start(namespace: &str, interface: u32) -> Result<Self> {
-        let socket = enter(namespace, || packet_socket(interface))??;
+        let tap = Tap::open(namespace, interface)?;
         let (until, end) = UnixStream::pair()?;
         let policy = Arc::new(Mutex::new(Policy {
             random: Random(0),
@@ -56,7 +54,7 @@ impl Relay {
         let seen_by_thread = Arc::clone(&policy);
         let thread = thread::Builder::new()
             .name("relay".into())
-            .spawn(move || hold(&socket, &until, &seen_by_thread))?;
+            .spawn(move || hold(&tap, &until, &seen_by_thread))?;
         Ok(Self {
             policy,
             end: Some(end),
@@ -90,12 +88,12 @@ impl Policy {
     }
 }
 
-fn hold(socket: &OwnedFd, until: &UnixStream, policy: &Mutex<Policy>) {
+fn hold(tap: &Tap, until: &UnixStream, policy: &Mutex<Policy>) {
     let mut held: BinaryHeap<Reverse<Held>> = BinaryHeap::new();
     let mut number = 0;
     let mut buffer = vec![0; FRAME_MAX];
-    while sleep(socket, until, held.peek().map(|Reverse(next)| next.due)) {
-        while let Some(len) = receive(socket, &mut buffer) {
+    while sleep(tap, until, held.peek().map(|Reverse(next)| next.due)) {
+        while let Some(len) = tap.receive(&mut buffer) {
             if held.len() < HELD_MAX {
                 let mut policy = policy.lock().expect("nobody panics with it");
                 number += 1;
@@ -111,20 +109,20 @@ fn hold(socket: &OwnedFd, until: &UnixStream, policy: &Mutex<Policy>) {
             .is_some_and(|Reverse(next)| next.due <= Instant::now())
         {
             if let Some(Reverse(next)) = held.pop() {
-                send(socket, &next.frame);
+                tap.send(&next.frame);
             }
         }
     }
 }
 
 /// Returns when there is something to do; false when the other end of `until` is closed.
-fn sleep(socket: &OwnedFd, until: &UnixStream, due: Option<Instant>) -> bool {
+fn sleep(tap: &Tap, until: &UnixStream, due: Option<Instant>) -> bool {
     let wanted = |fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
         revents: 0,
     };
-    let mut fds = [wanted(socket.as_raw_fd()), wanted(until.as_raw_fd())];
+    let mut fds = [wanted(tap.as_raw_fd()), wanted(until.as_raw_fd())];
     let left = due.map(|due| due.saturating_duration_since(Instant::now()));
     let timeout = left.map(|left| libc::timespec {
         tv_sec: left.as_secs() as i64,
@@ -136,76 +134,4 @@ fn sleep(socket: &OwnedFd, until: &UnixStream, due: Option<Instant>) -> bool {
     // SAFETY: both descriptors and the time outlive the call.
     unsafe { libc::ppoll(fds.as_mut_ptr(), 2, timeout, std::ptr::null()) };
     fds[1].revents == 0
-}
-
-fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> Option<usize> {
-    // SAFETY: the kernel writes no more than the buffer holds.
-    let len = unsafe {
-        libc::recv(
-            socket.as_raw_fd(),
-            buffer.as_mut_ptr().cast(),
-            buffer.len(),
-            libc::MSG_DONTWAIT,
-        )
-    };
-    usize::try_from(len).ok()
-}
-
-/// A packet that cannot be sent, because the interface is down or gone, is lost, as it would be on a wire.
-fn send(socket: &OwnedFd, frame: &[u8]) {
-    // SAFETY: the kernel reads the frame only.
-    unsafe {
-        libc::send(
-            socket.as_raw_fd(),
-            frame.as_ptr().cast(),
-            frame.len(),
-            libc::MSG_DONTWAIT,
-        )
-    };
-}
-
-/// Frames carry what the kernel knows of their checksum and length: a checksum that nobody has filled in yet is none
-/// that is wrong.
-fn packet_socket(interface: u32) -> Result<OwnedFd> {
-    let all = (libc::ETH_P_ALL as u16).to_be();
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-    // SAFETY: no memory is involved.
-    let fd = unsafe { libc::socket(libc::AF_PACKET, kind, i32::from(all)) };
-    if fd < 0 {
-        return Err(Error::last_os_error());
-    }
-    // SAFETY: the kernel has just made it for us.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-    for option in [libc::PACKET_VNET_HDR, libc::PACKET_IGNORE_OUTGOING] {
-        set(&socket, libc::SOL_PACKET, option, 1)?;
-    }
-    set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 16 << 20)?;
-    // SAFETY: all zeros are a value of it.
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = all;
-    address.sll_ifindex = interface as i32;
-    // SAFETY: the address is as long as said.
-    let bound = unsafe {
-        libc::bind(
-            fd,
-            (&raw const address).cast(),
-            size_of_val(&address) as u32,
-        )
-    };
-    if bound == 0 {
-        Ok(socket)
-    } else {
-        Err(Error::last_os_error())
-    }
-}
-
-fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> Result<()> {
-    let len = size_of_val(&value) as u32;
-    let value = (&raw const value).cast();
-    // SAFETY: the value is as long as said.
-    match unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value, len) } {
-        0 => Ok(()),
-        _ => Err(Error::last_os_error()),
-    }
 }

@@ -44,6 +44,16 @@ pub(super) fn number_after(text: &str, mark: &str) -> Option<u32> {
         .ok()
 }
 
+/// The number of an interface.
+///
+/// # Errors
+/// When the namespace has none of that name.
+pub(super) fn index_of(namespace: &str, interface: &str) -> Result<u32> {
+    let shown = run(&format!("ip -n {namespace} -o link show dev {interface}"))?;
+    number_after(&shown, "")
+        .ok_or_else(|| Error::other(format!("no index of {interface} in '{shown}'")))
+}
+
 #[test]
 fn failures_say_what_was_asked_and_why_not() {
     let error = run("ls /no/such/folder").unwrap_err();

@@ -5,10 +5,10 @@ use bcl_testing::peer::{Peer, command};
 
 fn exchange(copy: &str) {
     let world: World = World::new();
-    let mut peers: Vec<Peer> = [("101", "102"), ("102", "101")]
+    let mut peers: Vec<Peer> = [("101", "127.0.0.1:102"), ("102", "127.0.0.1:101")]
         .into_iter()
         .map(|(own, other)| {
-            let mut command = command(world.folder(), &["traffic", own, other, "10000"]);
+            let mut command = command(world.folder(), &["traffic", own, other, "10000", "300000"]);
             command.env("BCL_COPY", copy);
             Peer::spawn(command)
         })

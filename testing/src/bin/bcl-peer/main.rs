@@ -1,6 +1,7 @@
 //! The helper process of the tests: `bcl-peer ROLE [ARGUMENT...]`. Its settings come from the environment.
 
 mod crowd;
+mod flock;
 mod hostile;
 mod obey;
 mod pingpong;
@@ -22,7 +23,9 @@ fn main() {
         Some("ping") => pingpong::ping(&arguments[1], number(2)),
         Some("crowd") => crowd::run(number(1) as u16, number(2) as u16, number(3)),
         Some("hostile") => hostile::run(&arguments[1], number(2)),
-        Some("traffic") => traffic::run(number(1) as u16, number(2) as u16, number(3)),
+        Some("flock") => flock::run(number(1), &arguments[2], number(3)),
+        Some("gather") => flock::gather(number(1), number(2)),
+        Some("traffic") => traffic::run(number(1) as u16, &arguments[2], number(3), number(4)),
         other => panic!("bcl-peer has no role {other:?}"),
     }
 }

@@ -71,6 +71,9 @@ fn act(port: &mut Port, words: &[&str]) -> String {
         ["poll", times] => return polled(port, number(times)),
         ["serve", ms] => return served(port, Duration::from_millis(number(ms) as u64)),
         ["dma", len] => DmaBuffer::new(number(len)).map(drop),
+        ["until", name, ms] => {
+            return awaited(port, name, Duration::from_millis(number(ms) as u64));
+        }
         ["copy"] => return port.peers().into_iter().map(|peer| peer.copy).collect(),
         _ => panic!("bcl-peer does not know the order {words:?}"),
     };
@@ -111,17 +114,39 @@ fn served(port: &mut Port, time: Duration) -> String {
         if left.is_zero() {
             return events.join(" ");
         }
-        match port.wait(Which::Any, Some(left)).expect("the port is open") {
-            Some(Event::Message(message)) => {
-                events.push("message".to_owned());
-                port.release(message).expect("a message can be released");
-            }
-            Some(Event::Sent { result, .. }) => events.push(named("sent", &result)),
-            Some(Event::Received { result, .. }) => events.push(named("received", &result)),
-            Some(Event::RmaDone { result, .. }) => events.push(named("rma", &result)),
-            Some(Event::PeerGone { cause, .. }) => events.push(format!("gone:{cause:?}")),
-            _ => {}
+        events.extend(next_name(port, left));
+    }
+}
+
+/// Answers with the events up to the first whose name begins so, or with all if there is none in time.
+fn awaited(port: &mut Port, name: &str, time: Duration) -> String {
+    let end = Instant::now() + time;
+    let mut events: Vec<String> = Vec::new();
+    while !events.last().is_some_and(|last| last.starts_with(name)) {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
         }
+        events.extend(next_name(port, left));
+    }
+    events.join(" ")
+}
+
+/// The name of the next event, if one comes in time that has one.
+fn next_name(port: &mut Port, time: Duration) -> Option<String> {
+    match port
+        .wait(Which::Any, Some(time))
+        .expect("the port is open")?
+    {
+        Event::Message(message) => {
+            port.release(message).expect("a message can be released");
+            Some("message".to_owned())
+        }
+        Event::Sent { result, .. } => Some(named("sent", &result)),
+        Event::Received { result, .. } => Some(named("received", &result)),
+        Event::RmaDone { result, .. } => Some(named("rma", &result)),
+        Event::PeerGone { cause, .. } => Some(format!("gone:{cause:?}").replace(' ', "")),
+        _ => None,
     }
 }
 

@@ -2,49 +2,52 @@
 
 use std::io::stdin;
 
-use bcl::{Access, Address, Buffer, DmaBuffer, Event, NodeId, Port, Which};
+use bcl::{Access, Address, Buffer, DmaBuffer, Event, Port, Which};
 use bcl_testing::PATIENCE;
 use bcl_testing::random::{self, Random};
 
 /// Normal channels in use.
 const CHANNELS: u64 = 3;
-/// Longest normal message.
-const LONG: u64 = 300_000;
 /// Operations under way at a time.
 const DEPTH: u64 = 32;
 /// Posts on each channel at a time.
 const POSTS: u64 = 8;
+/// Window that is written and read back, whole.
+const MIRROR: u16 = 2;
+const MIRROR_LEN: usize = 20_000;
 
-/// Exchanges `count` messages each way with the other port, both numbers well known.
-pub fn run(own: u16, other: u16, count: u64) {
+/// Exchanges `count` messages of up to `longest` bytes each way with the other port, both numbers well known.
+pub fn run(own: u16, other: &str, count: u64, longest: u64) {
+    let to: Address = other.parse().expect("the other port is an address");
     let mut port = Port::options().number(own).open().expect("a port opens");
     let window = DmaBuffer::new(4096).expect("there is memory");
     port.bind(0, window, Access::ALL).expect("a window binds");
     port.bind(1, vec![0; 4096], Access::ALL)
         .expect("a window binds");
+    port.bind(MIRROR, vec![0; MIRROR_LEN], Access::ALL)
+        .expect("a window binds");
     println!("{}", port.address());
     let mut line = String::new();
     stdin().read_line(&mut line).expect("the test says go");
-    let to = Address {
-        node: NodeId([127, 0, 0, 1].into()),
-        port: other,
-    };
     let mut half = Half {
         to,
         own: u64::from(own),
         count,
+        longest,
         next_out: 0,
         under_way: 0,
         ended: 0,
         expected: (0..=CHANNELS)
             .map(|channel| {
-                let on_it = |number: &u64| plan(u64::from(other), *number).channel == channel;
+                let on_it =
+                    |number: &u64| plan(u64::from(to.port), *number, longest).channel == channel;
                 (0..count).filter(on_it).collect()
             })
             .collect(),
         met: [0; CHANNELS as usize + 1],
         arrived: 0,
         words: 0,
+        mirrored: None,
     };
     half.run(&mut port);
     println!("done");
@@ -60,20 +63,20 @@ struct Plan {
     dma: bool,
 }
 
-fn plan(from: u64, number: u64) -> Plan {
+fn plan(from: u64, number: u64, longest: u64) -> Plan {
     let mut random = Random(from << 32 | number);
     let channel = random.below(CHANNELS + 1);
     // Mostly short ones, as in life; each size class is met.
     let bound = match random.below(8) {
-        0 => LONG,
-        1 | 2 => 20_000,
+        0 => longest,
+        1 | 2 => 20_000.min(longest),
         3..=5 => 2_000,
         _ => 49,
     };
     let limit = if channel == 0 {
         bcl::SYSTEM_MAX as u64
     } else {
-        LONG
+        longest
     };
     Plan {
         channel,
@@ -86,6 +89,7 @@ struct Half {
     to: Address,
     own: u64,
     count: u64,
+    longest: u64,
     next_out: u64,
     under_way: u64,
     ended: u64,
@@ -95,6 +99,8 @@ struct Half {
     met: [u64; CHANNELS as usize + 1],
     arrived: u64,
     words: u64,
+    /// Seed of what is being written to the other's mirror; inverted while it is read back.
+    mirrored: Option<u64>,
 }
 
 impl Half {
@@ -104,7 +110,7 @@ impl Half {
                 self.post(port, channel as u16);
             }
         }
-        while self.ended < self.count || self.arrived < self.count {
+        while self.ended < self.count || self.arrived < self.count || self.mirrored.is_some() {
             while self.under_way < DEPTH && self.next_out < self.count {
                 self.send(port);
             }
@@ -123,14 +129,14 @@ impl Half {
 
     fn post(&mut self, port: &mut Port, channel: u16) {
         let posts = &mut self.met[usize::from(channel)];
-        port.post(channel, vec![0; LONG as usize], *posts)
+        port.post(channel, vec![0; self.longest as usize], *posts)
             .expect("a post starts");
         *posts += 1;
     }
 
     fn send(&mut self, port: &mut Port) {
         let number = self.next_out;
-        let Plan { channel, len, dma } = plan(self.own, number);
+        let Plan { channel, len, dma } = plan(self.own, number, self.longest);
         let bytes = random::bytes(self.own << 32 | number, len);
         self.next_out += 1;
         self.under_way += 1;
@@ -148,6 +154,28 @@ impl Half {
             self.words += 1;
             self.under_way += 1;
         }
+        if self.mirrored.is_none() {
+            self.mirrored = Some(number);
+            let bytes = random::bytes(number, MIRROR_LEN);
+            port.put(self.to, MIRROR, 0, bytes, number)
+                .expect("a put starts");
+        }
+    }
+
+    /// What was put is read back; what was read back is what was put.
+    fn on_mirrored(&mut self, port: &mut Port, seed: u64, buffer: Option<Buffer>) {
+        let Some(buffer) = buffer else {
+            panic!("operations bring their buffer back");
+        };
+        let bytes = buffer.into_vec();
+        random::check(seed, &bytes);
+        if self.mirrored == Some(seed) {
+            self.mirrored = Some(!seed);
+            port.get(self.to, MIRROR, 0, vec![0; MIRROR_LEN], seed)
+                .expect("a get starts");
+        } else {
+            self.mirrored = None;
+        }
     }
 
     fn on_event(&mut self, port: &mut Port, event: Event) {
@@ -162,9 +190,13 @@ impl Half {
                 value,
                 result,
                 window,
+                buffer,
                 ..
             } => {
                 assert_eq!(result, Ok(()), "window {window}");
+                if window == MIRROR {
+                    return self.on_mirrored(port, cookie, buffer);
+                }
                 assert_eq!(value, cookie, "window {window}");
                 self.under_way -= 1;
             }
@@ -195,7 +227,11 @@ impl Half {
     fn check(&mut self, channel: u16, index: u64, bytes: &[u8]) {
         let from = u64::from(self.to.port);
         let number = self.expected[usize::from(channel)][index as usize];
-        assert_eq!(bytes.len(), plan(from, number).len, "message {number}");
+        assert_eq!(
+            bytes.len(),
+            plan(from, number, self.longest).len,
+            "message {number}"
+        );
         random::check(from << 32 | number, bytes);
         self.arrived += 1;
     }
