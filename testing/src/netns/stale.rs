@@ -2,11 +2,13 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::{fs, process};
+use std::{fs, io, process};
 
 use super::tool::run;
 
 const PREFIX: &str = "bcl-ns-";
+/// Rounds of killing before a namespace goes with what is left in it.
+const KILLINGS_MAX: u32 = 100;
 /// Where `ip netns` keeps them.
 const FOLDER: &str = "/run/netns";
 
@@ -33,14 +35,25 @@ pub(super) fn sweep() {
 ///
 /// # Errors
 /// When there is none of that name, or it is not permitted.
-pub(super) fn remove(namespace: &str) -> std::io::Result<()> {
-    for pid in run(&format!("ip netns pids {namespace}"))?.lines() {
+pub(super) fn remove(namespace: &str) -> io::Result<()> {
+    for _ in 0..KILLINGS_MAX {
+        if kill_all(namespace)? == 0 {
+            break;
+        }
+    }
+    run(&format!("ip netns del {namespace}")).map(drop)
+}
+
+/// How many there were: what is killed may have started another meanwhile, and takes a moment to go.
+fn kill_all(namespace: &str) -> io::Result<usize> {
+    let pids = run(&format!("ip netns pids {namespace}"))?;
+    for pid in pids.lines() {
         if let Ok(pid) = pid.trim().parse() {
             // SAFETY: kill has no memory conditions; what has ended meanwhile is not there to be killed.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
     }
-    run(&format!("ip netns del {namespace}")).map(drop)
+    Ok(pids.lines().count())
 }
 
 fn maker(name: &str) -> Option<u32> {

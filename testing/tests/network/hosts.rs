@@ -1,7 +1,7 @@
 //! The hosts themselves: what can be done to them, and that nothing of them stays.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -126,11 +126,16 @@ fn a_deleted_host_takes_its_processes_with_it() {
     };
     let mut sleeper = cluster
         .host(1)
-        .command("sleep")
-        .arg("1000")
+        .command("sh")
+        .args(["-c", "echo here; exec sleep 1000"])
+        .stdout(Stdio::piped())
         .spawn()
-        .expect("sleep starts");
-    // It is there when it has become sleep, and can be killed before that as well.
+        .expect("a shell starts");
+    // Who is still on the way to the host is not on it.
+    let mut output = sleeper.stdout.take().expect("it is a pipe");
+    output
+        .read_exact(&mut [0; 4])
+        .expect("it says that it is there");
     cluster.delete(1).expect("a host can be deleted");
     let status = sleeper.wait().expect("it is our child");
     assert!(!status.success(), "{status}");
