@@ -45,6 +45,8 @@ pub struct MtuSearch {
     current: usize,
     /// The most that may be tried now.
     ceiling: usize,
+    /// The ceiling is what somebody says passes, not only below what did not: it is worth trying itself.
+    is_ceiling_told: bool,
     /// What the interface takes.
     largest: usize,
     /// The one probe that is under way.
@@ -70,6 +72,7 @@ impl MtuSearch {
         MtuSearch {
             current: largest.min(BASE_BYTES),
             ceiling: largest,
+            is_ceiling_told: true,
             largest,
             probe: None,
             raise_at_ns: None,
@@ -92,6 +95,7 @@ impl MtuSearch {
         if self.raise_at_ns.is_some_and(|at| at <= now_ns) {
             self.raise_at_ns = None;
             self.ceiling = self.largest;
+            self.is_ceiling_told = true;
         }
         if self.probe.is_none() {
             let bytes = self.candidate()?;
@@ -139,7 +143,7 @@ impl MtuSearch {
         probe.under_way = false;
         if probe.sent >= MAX_PROBES {
             self.probe = None;
-            self.limit(now_ns, bytes - 1);
+            self.limit(now_ns, bytes - 1, false);
         }
     }
 
@@ -168,7 +172,7 @@ impl MtuSearch {
         };
         self.losses = 0;
         self.probe = None;
-        self.limit(now_ns, failed - 1);
+        self.limit(now_ns, failed - 1, false);
         true
     }
 
@@ -183,7 +187,7 @@ impl MtuSearch {
         let narrower = limit < self.current;
         self.current = self.current.min(limit);
         self.probe = self.probe.take().filter(|probe| probe.bytes <= limit);
-        self.limit(now_ns, limit);
+        self.limit(now_ns, limit, true);
         narrower
     }
 
@@ -193,6 +197,7 @@ impl MtuSearch {
         let before = std::mem::replace(&mut self.largest, largest);
         if largest > before {
             self.ceiling = largest;
+            self.is_ceiling_told = true;
             self.raise_at_ns = None;
         }
         let narrower = self.on_too_large(now_ns, largest);
@@ -200,16 +205,17 @@ impl MtuSearch {
         narrower
     }
 
-    /// The largest first, since most paths take what the interface takes; then by halves.
+    /// What is said to pass first, since most paths take what the interface takes; then by halves.
     fn candidate(&self) -> Option<usize> {
         let gain = self.ceiling - self.current;
-        if self.ceiling == self.largest {
+        if self.is_ceiling_told {
             return (gain > 0).then_some(self.ceiling);
         }
         (gain >= PRECISION_BYTES).then(|| self.current + gain.div_ceil(2))
     }
 
-    fn limit(&mut self, now_ns: u64, bytes: usize) {
+    fn limit(&mut self, now_ns: u64, bytes: usize, is_told: bool) {
+        self.is_ceiling_told = is_told;
         self.ceiling = self.ceiling.min(bytes).max(self.current);
         self.settle(now_ns);
     }
@@ -296,6 +302,15 @@ mod tests {
         let later = search.next_timeout_ns().unwrap();
         run(&mut search, 8972, later);
         assert_eq!(search.current_bytes(), 8972);
+    }
+
+    #[test]
+    fn what_a_router_tells_is_tried_exactly() {
+        let mut search = MtuSearch::new(8972);
+        assert_eq!(search.next_probe(0), Some(8972));
+        assert!(!search.on_too_large(0, 1372));
+        assert_eq!(run(&mut search, 1372, 0), 1);
+        assert_eq!(search.current_bytes(), 1372);
     }
 
     #[test]
