@@ -31,6 +31,7 @@ mod event;
 pub mod job;
 mod matching;
 mod net;
+pub mod net_info;
 mod ops;
 mod options;
 mod port;

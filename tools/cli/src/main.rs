@@ -1,6 +1,7 @@
 //! The command `bcl`: measures, shows and starts programs that use BCL.
 
 mod cores;
+mod doctor;
 mod failure;
 mod generate;
 mod info;
@@ -32,6 +33,7 @@ struct Arguments {
 enum Command {
     Perf(perf::Arguments),
     Info(info::Arguments),
+    Doctor(doctor::Arguments),
     Stat(stat::Arguments),
     Run(run::Arguments),
     /// The helper that `bcl run` starts on a host.
@@ -65,6 +67,7 @@ fn execute(command: Command) -> Result<ExitCode> {
     }
     match command {
         Command::Run(arguments) => return run::run(&arguments),
+        Command::Doctor(arguments) => return doctor::run(&arguments),
         Command::RunRemote => return run::remote::run(),
         Command::Perf(arguments) => perf::run(arguments)?,
         Command::Send(arguments) => transfer::send::run(&arguments)?,

@@ -4,7 +4,7 @@ mod common;
 
 use common::Node;
 
-const COMMANDS: [&str; 6] = ["perf", "info", "stat", "run", "send", "recv"];
+const COMMANDS: [&str; 7] = ["perf", "info", "doctor", "stat", "run", "send", "recv"];
 
 #[test]
 fn every_command_has_a_manual_page_with_its_options() {

@@ -1,0 +1,137 @@
+//! How large packets may be on the way to another host and back, tried with packets.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bcl::net_info::{MtuSearch, Report, Route, Trouble, largest_datagram_bytes};
+
+use super::finding::{Finding, ok, problem, warning};
+use super::probe::Prober;
+use super::question::Wish;
+use crate::failure::Result;
+
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Lost in a row, these make the search go below the size that it begins with.
+const LOSSES: u32 = 4;
+
+/// Both directions. `back_mtu` is what the other side's kernel knows of the way to us.
+pub fn findings(
+    prober: &mut Prober,
+    to: SocketAddr,
+    route: &Route,
+    mtu: u32,
+    back_mtu: u32,
+) -> Result<Vec<Finding>> {
+    let mut outward = search(prober, to, Wish::Short, mtu)?;
+    if back_mtu != 0 {
+        // Some links let a few bytes more pass than they say.
+        outward.sound = outward.passes.min(back_mtu);
+    }
+    let mut findings = vec![outward.finding("mtu", &format!("to {}", to.ip()), route)];
+    // What comes back is as long as what goes there, so no more than that can be tried.
+    let limit = match back_mtu {
+        0 => outward.passes,
+        known => outward.passes.min(known),
+    };
+    let back = search(prober, to, Wish::Same, limit)?;
+    findings.push(back.finding("mtu_back", &format!("from {}", to.ip()), route));
+    if back_mtu != 0 && back_mtu != mtu {
+        let text = format!(
+            "the MTU is {mtu} here and {back_mtu} at {}: the larger one is of no use between them",
+            to.ip()
+        );
+        let (side, wanted) = match mtu < back_mtu {
+            true => ("here".into(), back_mtu),
+            false => (format!("on {}", to.ip()), mtu),
+        };
+        findings.push(warning(
+            "mtu_equal",
+            text,
+            format!("{side}: ip link set dev INTERFACE mtu {wanted}, if the network takes it"),
+        ));
+    }
+    Ok(findings)
+}
+
+/// Lengths of packets, with IP's headers.
+struct Found {
+    tried: u32,
+    passes: u32,
+    /// What to set an interface to.
+    sound: u32,
+    told: Option<Report>,
+}
+
+fn search(prober: &mut Prober, to: SocketAddr, wish: Wish, mtu: u32) -> Result<Found> {
+    let largest = largest_datagram_bytes(mtu, to.ip());
+    let mut search = MtuSearch::new(largest);
+    let mut told = None;
+    let mut try_bytes = |bytes: usize, search: &mut MtuSearch| -> Result<bool> {
+        let outcome = prober.ask(&[to], wish, bytes, PATIENCE)?;
+        for report in outcome.reports {
+            if let Trouble::TooLarge { mtu } = report.trouble {
+                search.on_too_large(0, largest_datagram_bytes(mtu, to.ip()));
+                told = Some(report);
+            }
+        }
+        Ok(!outcome.answered.is_empty())
+    };
+    // What the search begins with is an assumption of its own.
+    let mut losses = 0;
+    while losses < LOSSES && !try_bytes(search.current_bytes(), &mut search)? {
+        losses += 1;
+        search.on_data_loss(0, search.current_bytes());
+    }
+    while let Some(bytes) = search.next_probe(0) {
+        match try_bytes(bytes, &mut search)? {
+            true => search.on_probe_ack(0, bytes),
+            false => search.on_probe_loss(0, bytes),
+        }
+    }
+    let passes = mtu - (largest - search.current_bytes()) as u32;
+    Ok(Found {
+        tried: mtu,
+        passes,
+        sound: passes,
+        told,
+    })
+}
+
+impl Found {
+    fn finding(&self, check: &'static str, direction: &str, route: &Route) -> Finding {
+        let Found {
+            tried,
+            passes,
+            sound,
+            ..
+        } = self;
+        if passes == tried {
+            return ok(
+                check,
+                format!("packets of {passes} B get through {direction}"),
+            );
+        }
+        let mend = format!(
+            "ip link set dev {} mtu {sound}, or a larger one on the links on the way",
+            route.interface.name
+        );
+        match &self.told {
+            Some(report) => {
+                let by = report
+                    .by
+                    .map_or_else(|| "this machine".into(), |by| by.to_string());
+                let text = format!(
+                    "packets of {passes} B get through {direction}, not of {tried} B, says {by}"
+                );
+                warning(check, text, mend)
+            }
+            None => {
+                let text = format!(
+                    "packets of {passes} B get through {direction}, larger ones up to {tried} B vanish without a word: connections hang when they begin to send much"
+                );
+                problem(check, text, mend)
+            }
+        }
+    }
+}
