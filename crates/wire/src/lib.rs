@@ -7,6 +7,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+extern crate std;
+
 pub mod body;
 mod bytes;
 mod header;
@@ -18,6 +21,8 @@ mod rules;
 mod seal;
 mod siphash;
 pub mod udp_port;
+#[cfg(test)]
+mod vectors;
 
 pub use header::{EAGER_MAX, HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, SLOTS, VERSION};
 pub use keys::{CheckKey, ConnectionKeys, JobKeys, Transcript};

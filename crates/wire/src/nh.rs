@@ -1,4 +1,4 @@
-//! NH, the universal hash of UMAC (RFC 4418, 5.2.2), with 32-bit words paired as they lie.
+//! NH, the universal hash of UMAC (RFC 4418, 5.2.2), but with 32-bit words paired as they lie ([WIRE-3.2]).
 
 use crate::bytes::get_u64;
 use crate::header::PAYLOAD_MAX;

@@ -139,8 +139,14 @@ proptest! {
         if ours && bytes.len() >= 4 {
             bytes[..3].copy_from_slice(b"BC\x01");
             bytes[3] %= 20;
+            let payload_len = bytes.len().saturating_sub(64) as u16;
+            if bytes.len() >= 64 {
+                bytes[6..8].copy_from_slice(&payload_len.to_le_bytes());
+            }
         }
-        let _ = parse(&bytes);
+        if let Ok((header, payload)) = parse(&bytes) {
+            prop_assert_eq!([&header.to_bytes()[..], payload].concat(), &bytes[..]);
+        }
         let _ = verify(&bytes, &job, &key);
         let _ = (Setup::from_bytes(&bytes), AckBody::from_bytes(&bytes));
         let _ = AtomicBody::from_bytes(&bytes);
