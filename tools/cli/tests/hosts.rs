@@ -253,6 +253,17 @@ fn the_job_dies_with_a_killed_launcher() {
 }
 
 #[test]
+fn what_a_process_has_started_is_ended_with_it() {
+    let node = Node::new();
+    let script = "sleep 1000 & echo $!; wait";
+    let (child, pids) = sleeping(job(&node, &["--hosts", "left,right"], script), 2);
+    signal(child.id(), libc::SIGTERM);
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(128 + libc::SIGTERM));
+    eventually("the job ends", || !pids.iter().any(|pid| is_running(*pid)));
+}
+
+#[test]
 fn a_lost_host_ends_the_job() {
     let node = Node::new();
     let (child, pids) = sleeping(job(&node, &["--hosts", "left,right"], SLEEP), 2);

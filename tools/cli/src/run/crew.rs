@@ -21,6 +21,8 @@ const PORTION: usize = 64 << 10;
 pub struct Crew {
     members: Vec<Member>,
     host: String,
+    /// Whether each member leads a process group.
+    has_groups: bool,
     /// While it is set, what the processes write stays in their pipes.
     pub holds_output: bool,
 }
@@ -55,6 +57,7 @@ impl Crew {
         let mut crew = Self {
             members: Vec::new(),
             host: super::host_name(),
+            has_groups: starter.makes_groups(),
             holds_output: false,
         };
         for (index, rank) in ranks.into_iter().enumerate() {
@@ -78,9 +81,10 @@ impl Crew {
 
     fn signal(&self, signal: i32) {
         for member in self.members.iter().filter(|member| member.is_running) {
+            let pid = member.child.id() as libc::pid_t;
             // SAFETY: kill touches no memory. The number is that of a child not yet waited for, so nobody
-            // else has it.
-            let _ = unsafe { libc::kill(member.child.id() as libc::pid_t, signal) };
+            // else has it, be it as a process or as a group.
+            let _ = unsafe { libc::kill(if self.has_groups { -pid } else { pid }, signal) };
         }
     }
 }

@@ -44,7 +44,8 @@ pub enum Streams<'a> {
     Inherited,
     /// Output through pipes, input as before.
     PipedOutput,
-    /// All through pipes; only rank 0 has input.
+    /// All through pipes; only rank 0 has input. No terminal reaches these processes, and each begins a process
+    /// group, so that a signal reaches what it starts as well.
     Piped,
     /// Output to files in this folder, input as before.
     Files(&'a Path),
@@ -75,6 +76,11 @@ impl<'a> Starter<'a> {
             streams,
             cores: cores::allowed()?,
         })
+    }
+
+    /// Whether each process leads a process group.
+    pub fn makes_groups(&self) -> bool {
+        matches!(self.streams, Streams::Piped)
     }
 
     /// Starts process `rank`, the one with this `index` on its host. Call from the main thread: the kernel takes
@@ -128,8 +134,12 @@ impl<'a> Starter<'a> {
         }
         match self.streams {
             Streams::Inherited => {}
-            Streams::PipedOutput | Streams::Piped => {
+            Streams::PipedOutput => {
                 command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            }
+            Streams::Piped => {
+                command.stdout(Stdio::piped()).stderr(Stdio::piped());
+                command.process_group(0);
             }
             Streams::Files(folder) => {
                 let [(out, _), (err, _)] = outlet::create_files(folder, rank as usize)?;
