@@ -80,6 +80,7 @@ fn a_port_that_nobody_has_is_reported_and_nothing_is_lost() {
     // The kernel fails the next call, which is to another peer and must go out.
     assert_eq!(exchange(&mut one, &mut other, &sent), sent);
     assert_eq!(exchange(&mut other, &mut one, &sent), sent);
+    assert!(one.has_reports());
     let report = one.next_report().unwrap();
     assert_eq!(
         (report.to, report.trouble),

@@ -60,6 +60,12 @@ impl Socket {
         self.reports.pop_front()
     }
 
+    /// Whether [`next_report`](Self::next_report) has something without asking the kernel, which sends and receives
+    /// have done when there was something to ask for. Costs nothing.
+    pub fn has_reports(&self) -> bool {
+        !self.reports.is_empty()
+    }
+
     /// Takes over what the kernel holds.
     pub(super) fn collect_reports(&mut self) {
         // Bounded, though the network could fill the queue as quickly as we read it.

@@ -10,7 +10,7 @@ use super::probe::Prober;
 use super::question::Wish;
 use crate::failure::Result;
 
-const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Lost in a row, these make the search go below the size that it begins with.
 const LOSSES: u32 = 4;
