@@ -2,7 +2,7 @@
 # Installs what a step needs and is not there yet; says nothing and takes no time when all is there.
 #
 #   scripts/bootstrap.sh build   C compiler, pkg-config, Rust
-#   scripts/bootstrap.sh test    and a C++ compiler, strace, cargo-nextest, what the fault injector needs
+#   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, cargo-nextest, what the fault injector needs
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
 #   scripts/bootstrap.sh bench   and the peers that `make bench` measures beside BCL
 #
@@ -47,6 +47,7 @@ need_test() {
     local missing=()
     has g++ || missing+=(g++)
     has strace || missing+=(strace)
+    has tshark || missing+=(tshark)
     install_packages "${missing[@]}"
     need_injector
     cargo nextest --version >/dev/null 2>&1 ||

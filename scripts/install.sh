@@ -42,6 +42,8 @@ lay_out() {
     explain_command "$to/bin/bcl" "$to/share"
     install -D -m 644 -t "$to/share/doc/bcl" README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md LICENSE spec/*.md
     install -D -m 644 -t "$to/share/doc/bcl/examples" examples/c/*.c
+    # Where Wireshark looks for plugins differs by distribution: whoever wants it links it there, see the README.
+    install -D -m 644 -t "$to/share/bcl" tools/wireshark/bcl.lua
 }
 
 # Manual pages and completions are written by the command itself, from what its --help says.

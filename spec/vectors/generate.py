@@ -13,6 +13,7 @@ import subprocess
 
 HERE = pathlib.Path(__file__).parent
 JOB_KEY = bytes(range(32))
+SECRET = hmac.new(JOB_KEY, b"derived\0bcl udp", hashlib.sha256).digest()
 
 
 def siphash24(key, data):
@@ -59,7 +60,7 @@ def nh(key, payload):
 
 def derive(label, data=b""):
     """H of [WIRE-3.3]"""
-    return hmac.new(JOB_KEY, b"bcl wire 1 " + label + b"\0" + data, hashlib.sha256).digest()
+    return hmac.new(SECRET, b"bcl wire 1 " + label + b"\0" + data, hashlib.sha256).digest()
 
 
 NH_KEY = b"".join(derive(b"nh", struct.pack("<I", n)) for n in range(288))
@@ -204,7 +205,7 @@ def packets():
         values, head = header(kind, payload, fields)
         rows.append({"name": name, "key": key, "kind": kind, "fields": values, "datagram": seal(head, payload, key).hex()})
     keys = {name: key.hex() for name, key in KEYS.items()} | {"nh": hashlib.sha256(NH_KEY).hexdigest(), "id": JOB_ID.hex()}
-    return {"job_key": JOB_KEY.hex(), "transcript": TRANSCRIPT, "keys": keys, "packets": rows}
+    return {"job_key": JOB_KEY.hex(), "secret": SECRET.hex(), "transcript": TRANSCRIPT, "keys": keys, "packets": rows}
 
 
 def malformed():

@@ -18,6 +18,12 @@ use crate::JobKey;
 /// The UDP ports by which nodes reach each other, for one rule of a firewall.
 pub const UDP_PORTS: RangeInclusive<u16> = UDP_BASE + 1..=UDP_BASE + LAST_PORT;
 
+/// What the packets of the job that `key` belongs to are checked with, from which the key cannot be found
+/// ([WIRE-3.3]).
+pub fn packet_secret(key: &JobKey) -> [u8; 32] {
+    key.derive("bcl udp")
+}
+
 /// A name of the job that `key` belongs to, which tells nothing of the key.
 pub fn job_id(key: &JobKey) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = key.derive("name");

@@ -69,7 +69,7 @@ fn nh_is_that_of_umac() {
 
 /// The keys of `packets.json`: the job's, and how those of its packets are called there.
 fn keys(vectors: &Value) -> (JobKeys, Vec<(&'static str, CheckKey)>) {
-    let secret = bytes(&vectors["job_key"]).try_into().expect("32 bytes");
+    let secret = bytes(&vectors["secret"]).try_into().expect("32 bytes");
     let job = JobKeys::derive(&secret);
     let said = |name: &str| number(&vectors["transcript"][name]);
     let end = |node: &str, port: &str| (said(node) as u32, said(port) as u16);

@@ -13,6 +13,7 @@ mod run;
 mod size;
 mod spawn;
 mod stat;
+mod trace;
 mod transfer;
 
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ enum Command {
     Info(info::Arguments),
     Doctor(doctor::Arguments),
     Stat(stat::Arguments),
+    Trace(trace::Arguments),
     Run(run::Arguments),
     /// The helper that `bcl run` starts on a host.
     #[command(hide = true)]
@@ -76,6 +78,7 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Man(arguments) => generate::manual(&arguments)?,
         Command::Info(arguments) => info::run(&arguments)?,
         Command::Stat(arguments) => stat::run(&arguments)?,
+        Command::Trace(arguments) => trace::run(&arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,9 @@ mod common;
 
 use common::Node;
 
-const COMMANDS: [&str; 7] = ["perf", "info", "doctor", "stat", "run", "send", "recv"];
+const COMMANDS: [&str; 8] = [
+    "perf", "info", "doctor", "stat", "trace", "run", "send", "recv",
+];
 
 #[test]
 fn every_command_has_a_manual_page_with_its_options() {

@@ -84,7 +84,7 @@ impl Inner {
         let mut config = Config::new(to_proto(own), wall_clock_ns(), seed()?);
         config.dead_after = Span(dead_after.as_nanos() as u64);
         Ok(Self {
-            endpoint: Endpoint::new(config, &key.derive("bcl udp")),
+            endpoint: Endpoint::new(config, &crate::net_info::packet_secret(key)),
             socket,
             buffers: Buffers::new(),
             lent: Lent::default(),
