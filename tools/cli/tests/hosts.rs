@@ -240,6 +240,29 @@ fn a_host_that_cannot_be_reached_is_named_and_nothing_is_left_running() {
 }
 
 #[test]
+fn a_host_that_talks_nonsense_is_not_listened_to() {
+    let node = Node::new();
+    let shell = node.shell();
+    // Something else; output of a process that is not there; a frame without end.
+    for said in [
+        "what is this?",
+        "\\2\\11\\0\\0\\0\\1\\0\\0\\0x",
+        "\\2\\0\\0\\0\\0\\377\\377\\377\\377",
+    ] {
+        let script = format!("#!/bin/sh\nprintf '\\0bcl run 1\\n{said}'\nexec sleep 1000\n");
+        fs::write(&shell, script).unwrap();
+        let mut command = node.bcl(&["run", "--hosts", "left", "true"]);
+        let output = finish(command.env("BCL_LAUNCHER", &shell).spawn().unwrap());
+        assert_eq!(output.status.code(), Some(255), "{}", text(&output));
+        let told = complaint(&output);
+        assert!(
+            told.contains("host left says something that is not from bcl"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn the_job_dies_with_a_killed_launcher() {
     let node = Node::new();
     let (mut child, pids) = sleeping(job(&node, &["--hosts", "left,right"], SLEEP), 2);

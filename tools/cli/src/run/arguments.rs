@@ -23,10 +23,10 @@ use crate::failure::{Failure, Result};
 /// 127 if the program is not found, 126 if it cannot be executed, 255 if a host cannot be reached or is lost.
 ///
 /// With --hosts or --hostfile the processes are started by ssh, or by the command that --launcher or BCL_LAUNCHER
-/// names; it is given a host and a command, as ssh is. This host needs none. `bcl` has to be installed on the hosts.
-/// The processes run in the same working directory and get the BCL_ variables of this one, those that -x names, and
-/// BCL_NODE: the number that the nodes file (see bcl(1)) has for the host, else that of its default route. Rank 0
-/// reads the input. The job's key is on no command line.
+/// names; it is given a host and a command, as ssh is, and must not ask for anything: ssh needs a key that lets it in.
+/// This host needs no ssh. `bcl` has to be installed on the hosts. The processes run in the same working directory and
+/// get the BCL_ variables of this one, those that -x names, and BCL_NODE: the number that the nodes file (see bcl(1))
+/// has for the host, else that of its default route. Rank 0 reads the input. The job's key is on no command line.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  bcl run -n 4 ./ring\n  bcl run -n 8 --prefix --bind core -- ./solver --steps 100\n  \

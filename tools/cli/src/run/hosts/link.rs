@@ -35,7 +35,8 @@ pub struct Link {
     inbox: Inbox,
     is_open: bool,
     hello: Option<Hello>,
-    /// Ranks that have not ended.
+    ranks: BTreeSet<u32>,
+    /// Those that have not ended.
     left: BTreeSet<u32>,
     /// Standard input, if it goes to rank 0 and rank 0 is there.
     has_input: bool,
@@ -76,6 +77,7 @@ impl Link {
             inbox: Inbox::default(),
             is_open: true,
             hello: None,
+            ranks: BTreeSet::new(),
             left: BTreeSet::new(),
             has_input: false,
             input_under_way: 0,
@@ -91,7 +93,8 @@ impl Link {
     /// Has the helper start its processes.
     pub fn begin(&mut self, begin: Begin) {
         self.pulse = Some(Pulse::new(begin.patience));
-        self.left = begin.ranks.iter().copied().collect();
+        self.ranks = begin.ranks.iter().copied().collect();
+        self.left.clone_from(&self.ranks);
         self.has_input = self.left.contains(&0);
         self.say(&Down::Begin(Box::new(begin)));
         if self.has_input && is_in_background() {
@@ -172,10 +175,10 @@ impl Link {
             }
         }
         match self.inbox.take() {
-            Ok(messages) => messages
+            Ok(messages) if messages.iter().all(|message| self.may_say(message)) => messages
                 .into_iter()
                 .for_each(|message| self.on_message(message, reports)),
-            Err(_) => {
+            _ => {
                 self.is_open = false;
                 reports.push(Report::Lost {
                     text: format!(
@@ -200,6 +203,21 @@ impl Link {
             self.on_end(reports);
         } else if pulse.is_due() {
             self.say(&Down::Alive);
+        }
+    }
+
+    /// Whether it speaks of its own processes only.
+    fn may_say(&self, message: &Up) -> bool {
+        let Up::Report(report) = message else {
+            return true;
+        };
+        match report {
+            Report::Output { rank, .. }
+            | Report::Said { rank, .. }
+            | Report::SaysNoMore { rank }
+            | Report::Ended { rank, .. } => self.ranks.contains(rank),
+            Report::CannotStart { .. } => true,
+            Report::Lost { .. } => false,
         }
     }
 

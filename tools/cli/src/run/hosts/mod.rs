@@ -135,11 +135,11 @@ fn connect(
         for link in &mut links {
             link.advance(false, &mut reports)?;
         }
-        if let Some(Report::Lost { text }) = reports.pop() {
-            return Err(Failure {
-                text,
-                status: UNREACHED,
-            });
+        for report in reports.drain(..) {
+            if let Report::Lost { text } = report {
+                let status = UNREACHED;
+                return Err(Failure { text, status });
+            }
         }
     }
     let mut hellos = links.iter().filter_map(Link::hello);
