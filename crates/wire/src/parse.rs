@@ -79,6 +79,8 @@ pub fn parse(datagram: &[u8]) -> Result<(Header, &[u8]), ParseError> {
 pub struct Preamble {
     /// Version of the packet.
     pub version: u8,
+    /// Whether it is a [`Kind::Refuse`], which has the same number in every version.
+    pub is_refusal: bool,
     /// Number that the receiver of the packet gave the connection.
     pub to_connection: u32,
     /// Number that the sender of the packet gave the connection.
@@ -95,6 +97,7 @@ impl Preamble {
         let head = datagram.first_chunk::<HEADER_LEN>()?;
         (get_u16(head, 0) == MAGIC).then(|| Self {
             version: head[2],
+            is_refusal: head[3] == Kind::Refuse.number(),
             to_connection: get_u32(head, 8),
             from_connection: get_u32(head, 12),
             from_port: get_u16(head, 16),
