@@ -16,6 +16,11 @@ macro_rules! counters {
             pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($field), self.$field),)*].into_iter()
             }
+
+            /// Adds another's.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$field += other.$field;)*
+            }
         }
     };
 }

@@ -11,11 +11,20 @@
 //! - after these and after any request: [`Endpoint::poll_transmit`] until there is nothing to send; for each
 //!   packet find the payload ([`Endpoint::bytes`], or the memory that was lent) and [`Endpoint::seal`] it.
 
+mod buffers;
+mod common;
 mod config;
+mod connection;
 mod counters;
 mod endpoint;
 mod error;
+mod message;
 mod names;
+mod random;
+mod rma;
+mod serial;
+mod setup;
+mod slab;
 mod time;
 mod transmit;
 mod upcalls;
@@ -32,4 +41,4 @@ pub use transmit::{INLINE_MAX, Own, Payload, Transmit};
 pub use upcalls::Upcalls;
 
 /// Length of the header of every packet.
-pub const HEADER_BYTES: usize = 64;
+pub const HEADER_BYTES: usize = bcl_wire::HEADER_LEN;

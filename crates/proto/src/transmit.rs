@@ -1,5 +1,7 @@
 //! A packet on its way out, with its payload by reference.
 
+use bcl_wire::CheckKey;
+
 use crate::names::{OpId, Path};
 
 /// Longest payload that travels inside a [`Transmit`].
@@ -18,7 +20,7 @@ pub struct Transmit {
     /// The packet is sent again and was made for a larger MTU than the path has now: let IP fragment it.
     pub exceeds_mtu: bool,
     pub(crate) header: [u8; crate::HEADER_BYTES],
-    pub(crate) key: [u8; 16],
+    pub(crate) key: CheckKey,
 }
 
 /// Where the payload of a packet lies.

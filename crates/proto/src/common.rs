@@ -1,0 +1,41 @@
+//! What all connections of an endpoint share.
+
+use bcl_wire::JobKeys;
+
+use crate::buffers::Buffers;
+use crate::config::Config;
+use crate::counters::{Drops, Traffic};
+use crate::message::waiting::Waiting;
+use crate::random::Random;
+use crate::slab::{Name, Slab};
+use crate::time::Time;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Common {
+    pub config: Config,
+    pub keys: Box<JobKeys>,
+    /// Messages that have arrived.
+    pub pool: Buffers,
+    /// Packets that came early.
+    pub stash: Buffers,
+    /// Copies of what our own program sends, and answers to those who read our windows.
+    pub copies: Buffers,
+    /// Normal messages that no buffer has met, of all peers.
+    pub waiting: Slab<Waiting>,
+    pub drops: Drops,
+    /// Of connections that have ended.
+    pub past: Traffic,
+    pub random: Random,
+    /// Copies whose last packet has been handed out; free at the next call.
+    pub spent: Vec<Name>,
+    /// The port is closing: nothing new is taken.
+    pub is_closing: bool,
+}
+
+/// What a connection acts with.
+pub struct Context<'a, U> {
+    pub now: Time,
+    pub common: &'a mut Common,
+    pub up: &'a mut U,
+}

@@ -1,0 +1,46 @@
+//! The end of a connection.
+
+use super::{Connection, End};
+use crate::common::Context;
+use crate::error::OpError;
+use crate::upcalls::Upcalls;
+
+impl Connection {
+    /// All that was pending ends ([SEM-7.2]): first operations and messages, then the peer.
+    pub fn end<U: Upcalls>(&mut self, end: End, cx: &mut Context<'_, U>) {
+        let error = match end {
+            End::Gone(cause) => OpError::PeerGone(cause),
+            End::Failed(error) => error,
+            End::Left => OpError::Canceled,
+        };
+        let (peer, sender) = (self.peer, self.sender());
+        self.outgoing.fail_all(peer, error, cx);
+        self.requester.fail_all(peer, error, cx);
+        self.inbox.fail_all(sender, error, cx);
+        self.owner.clear(cx);
+        self.stash.clear(&mut cx.common.stash);
+        for (name, _) in self.unreliable.drain(..) {
+            cx.common.copies.give_back(name);
+        }
+        if let End::Gone(cause) = end
+            && self.is_up()
+            && !self.is_mirror
+        {
+            cx.up.peer_gone(peer, cause);
+        }
+        cx.common.past.add(&self.traffic);
+    }
+
+    /// Lets go of memory that an idle connection does not need.
+    pub fn rest(&mut self) {
+        self.flights.shrink();
+        self.stash.shrink();
+    }
+}
+
+impl Connection {
+    /// Whether this connection was made by the set-up with this cookie.
+    pub fn is(&self, cookie: u64) -> bool {
+        self.agreed.is_some_and(|agreed| agreed.cookie == cookie)
+    }
+}

@@ -1,0 +1,384 @@
+//! Sequenced packets that have been sent and not yet been acknowledged together with all before them.
+
+use std::collections::VecDeque;
+
+use super::packet::{Content, Packet};
+use super::window::WINDOW;
+use crate::names::OpId;
+use crate::serial::distance;
+use crate::time::{Span, Time};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    UnderWay,
+    /// To be sent again.
+    Lost,
+    /// Arrived, but not all before it.
+    Arrived,
+}
+
+#[derive(Debug, Clone)]
+struct Flight {
+    packet: Packet,
+    sent_at: Time,
+    sends: u32,
+    state: State,
+}
+
+/// See the module. 104 bytes for each packet; the table grows to what the window needs, and is let go when idle.
+#[derive(Debug, Clone, Default)]
+pub struct Flights {
+    ring: VecDeque<Flight>,
+    /// Sequence of the front of the ring.
+    first: u32,
+    under_way: u32,
+    lost: u32,
+    arrived: u32,
+    /// The newest packet that has arrived, by time of sending (RFC 8985, 6.2).
+    rack_sent_at: Time,
+    rack_trip: Span,
+    /// One past the highest sequence known to have arrived.
+    highest: u32,
+}
+
+/// What an acknowledgement has told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Packets that are now known to have arrived.
+    pub newly: u32,
+    /// When the latest of them was sent, if it was sent once: a round trip can be measured.
+    pub sample_sent_at: Option<Time>,
+    /// How many were under way before.
+    pub in_flight: u32,
+}
+
+/// An acknowledgement of what was never sent.
+#[derive(Debug)]
+pub struct Impossible;
+
+impl Flights {
+    /// Sequence of the oldest that is not acknowledged.
+    #[inline]
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// Sequence of the next new packet.
+    #[inline]
+    pub fn next(&self) -> u32 {
+        self.first.wrapping_add(self.ring.len() as u32)
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    #[inline]
+    pub fn under_way(&self) -> u32 {
+        self.under_way
+    }
+
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// Whether the receiver keeps track of one more.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.ring.len() < WINDOW as usize
+    }
+
+    /// Whether this sequence is known to have arrived.
+    pub fn has_arrived(&self, sequence: u32) -> bool {
+        distance(sequence, self.first) < 0
+            || self
+                .get(sequence)
+                .is_some_and(|flight| flight.state == State::Arrived)
+    }
+
+    fn get(&self, sequence: u32) -> Option<&Flight> {
+        self.ring.get(sequence.wrapping_sub(self.first) as usize)
+    }
+
+    /// A new packet leaves. Returns its sequence.
+    #[inline]
+    pub fn push(&mut self, now: Time, packet: Packet) -> u32 {
+        let sequence = self.next();
+        self.ring.push_back(Flight {
+            packet,
+            sent_at: now,
+            sends: 1,
+            state: State::UnderWay,
+        });
+        self.under_way += 1;
+        sequence
+    }
+
+    /// All before `ack` have arrived, and those with a bit in `selective` ([WIRE-5.4]).
+    #[inline]
+    pub fn acknowledge(
+        &mut self,
+        now: Time,
+        ack: u32,
+        selective: Option<&[u64; 4]>,
+    ) -> Result<Progress, Impossible> {
+        let in_flight = self.under_way;
+        let mut progress = Progress {
+            in_flight,
+            ..Progress::default()
+        };
+        let ahead = distance(ack, self.first);
+        if ahead > self.ring.len() as i32 {
+            return Err(Impossible);
+        }
+        let mut latest: Option<(Time, u32)> = None;
+        for _ in 0..ahead.max(0) {
+            let Some(flight) = self.ring.pop_front() else {
+                break;
+            };
+            self.first = self.first.wrapping_add(1);
+            if flight.state == State::Arrived {
+                self.arrived -= 1;
+            } else {
+                self.note(now, &flight, &mut latest, &mut progress);
+            }
+        }
+        if distance(self.first, self.highest) > 0 {
+            self.highest = self.first;
+        }
+        if let Some(bits) = selective.filter(|_| ahead >= 0) {
+            self.acknowledge_bits(now, bits, &mut latest, &mut progress)?;
+        }
+        progress.sample_sent_at = latest.filter(|(_, sends)| *sends == 1).map(|(at, _)| at);
+        Ok(progress)
+    }
+
+    fn acknowledge_bits(
+        &mut self,
+        now: Time,
+        bits: &[u64; 4],
+        latest: &mut Option<(Time, u32)>,
+        progress: &mut Progress,
+    ) -> Result<(), Impossible> {
+        for (word, bits) in bits.iter().enumerate() {
+            let mut rest = *bits;
+            while rest != 0 {
+                let index = 1 + 64 * word + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                let Some(flight) = self.ring.get(index) else {
+                    return Err(Impossible);
+                };
+                if flight.state == State::Arrived {
+                    continue;
+                }
+                let flight = flight.clone();
+                self.note(now, &flight, latest, progress);
+                self.ring[index].state = State::Arrived;
+                self.arrived += 1;
+                let after = self.first.wrapping_add(index as u32 + 1);
+                if distance(after, self.highest) > 0 {
+                    self.highest = after;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn note(
+        &mut self,
+        now: Time,
+        flight: &Flight,
+        latest: &mut Option<(Time, u32)>,
+        progress: &mut Progress,
+    ) {
+        match flight.state {
+            State::UnderWay => self.under_way -= 1,
+            State::Lost => self.lost -= 1,
+            State::Arrived => {}
+        }
+        progress.newly += 1;
+        if latest.is_none_or(|(at, _)| flight.sent_at >= at) {
+            *latest = Some((flight.sent_at, flight.sends));
+        }
+        // The answer to a packet sent twice may be to the first sending: too quick to be told (RFC 8985, 6.2).
+        let trip = now.since(flight.sent_at);
+        let credible = flight.sends == 1 || trip >= self.rack_trip;
+        if credible && flight.sent_at >= self.rack_sent_at {
+            self.rack_sent_at = flight.sent_at;
+            self.rack_trip = trip;
+        }
+    }
+
+    /// Takes for lost what should have arrived by now ([WIRE-7.1], [WIRE-7.2]): packets that three later ones have
+    /// overtaken, and those that were sent before one that has arrived and are `reordering` overdue (RFC 8985).
+    /// Returns how many, and when to look again for more.
+    pub fn find_lost(&mut self, now: Time, reordering: Span) -> (u32, Option<Time>) {
+        if self.arrived == 0 && self.lost == 0 && self.rack_sent_at == Time(0) {
+            return (0, None);
+        }
+        let end = distance(self.highest, self.first).max(0) as usize;
+        let mut overtaken_by = 0;
+        let (mut found, mut look_again): (u32, Option<Time>) = (0, None);
+        let (rack_sent_at, rack_trip) = (self.rack_sent_at, self.rack_trip);
+        for index in (0..end.min(self.ring.len())).rev() {
+            let flight = &mut self.ring[index];
+            match flight.state {
+                State::Arrived => overtaken_by += 1,
+                State::Lost => {}
+                State::UnderWay => {
+                    let due = flight.sent_at + rack_trip + reordering;
+                    let is_older = flight.sent_at < rack_sent_at;
+                    let is_overtaken = flight.sends == 1 && overtaken_by >= 3;
+                    if is_overtaken || is_older && due <= now {
+                        flight.state = State::Lost;
+                        found += 1;
+                    } else if is_older {
+                        look_again = Some(look_again.map_or(due, |at| at.min(due)));
+                    }
+                }
+            }
+        }
+        self.under_way -= found;
+        self.lost += found;
+        (found, look_again)
+    }
+
+    /// A timeout: nothing that is under way is believed to arrive any more.
+    pub fn lose_all(&mut self) -> u32 {
+        let mut found = 0;
+        for flight in &mut self.ring {
+            if flight.state == State::UnderWay {
+                flight.state = State::Lost;
+                found += 1;
+            }
+        }
+        self.under_way -= found;
+        self.lost += found;
+        found
+    }
+
+    /// The oldest lost packet leaves again.
+    pub fn resend_lost(&mut self, now: Time) -> Option<(u32, Packet)> {
+        if self.lost == 0 {
+            return None;
+        }
+        let index = self
+            .ring
+            .iter()
+            .position(|flight| flight.state == State::Lost)?;
+        let flight = &mut self.ring[index];
+        flight.state = State::UnderWay;
+        flight.sent_at = now;
+        flight.sends += 1;
+        self.lost -= 1;
+        self.under_way += 1;
+        Some((self.first.wrapping_add(index as u32), flight.packet))
+    }
+
+    /// The newest packet under way leaves again, on trial ([WIRE-7.3]).
+    pub fn resend_last(&mut self, now: Time) -> Option<(u32, Packet)> {
+        let index = self
+            .ring
+            .iter()
+            .rposition(|flight| flight.state == State::UnderWay)?;
+        let flight = &mut self.ring[index];
+        flight.sent_at = now;
+        flight.sends += 1;
+        Some((self.first.wrapping_add(index as u32), flight.packet))
+    }
+
+    /// The memory of an operation goes back to the program: packets up to `last` do not refer to it any more.
+    pub fn forget_memory(&mut self, of: OpId, last: u32) {
+        let end = distance(last, self.first) + 1;
+        for flight in self.ring.iter_mut().take(end.max(0) as usize) {
+            if matches!(flight.packet.payload, Content::Lent { op, .. } if op == of) {
+                flight.packet = flight.packet.empty();
+            }
+        }
+    }
+
+    /// Everything is to be sent from the beginning, in a connection that takes the place of this one.
+    pub fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.ring.capacity() * size_of::<Flight>()
+    }
+
+    /// Lets go of memory that an idle connection does not need.
+    pub fn shrink(&mut self) {
+        if self.ring.is_empty() {
+            self.ring = VecDeque::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcl_wire::Kind;
+
+    fn flights(count: u32, first: u32) -> Flights {
+        let mut flights = Flights {
+            first,
+            highest: first,
+            ..Flights::default()
+        };
+        for number in 0..count {
+            flights.push(Time(1_000 + u64::from(number)), Packet::new(Kind::Data));
+        }
+        flights
+    }
+
+    #[test]
+    fn overtaken_packets_are_lost() {
+        let mut flights = flights(6, u32::MAX - 1);
+        let ack = u32::MAX;
+        let progress = flights
+            .acknowledge(Time(2_000), ack, Some(&[0b011, 0, 0, 0]))
+            .unwrap();
+        assert_eq!((progress.newly, progress.in_flight), (3, 6));
+        let (found, look_again) = flights.find_lost(Time(2_000), Span(5_000));
+        assert_eq!((found, look_again.is_some()), (0, true));
+        flights
+            .acknowledge(Time(2_001), ack, Some(&[0b111, 0, 0, 0]))
+            .unwrap();
+        assert_eq!(flights.find_lost(Time(2_001), Span(5_000)).0, 1);
+        let (sequence, _) = flights.resend_lost(Time(3_000)).unwrap();
+        assert_eq!(sequence, ack);
+        assert!(!flights.has_lost());
+        assert_eq!(flights.under_way(), 2);
+        flights
+            .acknowledge(Time(4_000), ack.wrapping_add(4), None)
+            .unwrap();
+        assert_eq!((flights.under_way(), flights.first()), (1, 3));
+    }
+
+    #[test]
+    fn overdue_packets_are_lost() {
+        let mut flights = flights(2, 7);
+        flights
+            .acknowledge(Time(1_500), 7, Some(&[1, 0, 0, 0]))
+            .unwrap();
+        let (found, look_again) = flights.find_lost(Time(1_500), Span(100));
+        assert_eq!((found, look_again), (0, Some(Time(1_599))));
+        assert_eq!(flights.find_lost(Time(1_599), Span(100)).0, 1);
+    }
+
+    #[test]
+    fn what_was_never_sent_is_not_acknowledged() {
+        let mut flights = flights(2, 0);
+        assert!(flights.acknowledge(Time(0), 3, None).is_err());
+        assert!(
+            flights
+                .acknowledge(Time(0), 0, Some(&[2, 0, 0, 0]))
+                .is_err()
+        );
+        assert!(flights.acknowledge(Time(0), u32::MAX, None).is_ok());
+        assert_eq!(flights.under_way(), 2);
+    }
+}

@@ -1,0 +1,328 @@
+//! Packets of the peer. Their check was right: they are the peer's, though perhaps not new.
+
+use bcl_wire::body::AckBody;
+use bcl_wire::{Flags, Header, Kind, NakReason};
+
+use super::flights::Progress;
+use super::recovery::Recovery;
+use super::window::Standing;
+use super::{Connection, End, Stage};
+use crate::common::Context;
+use crate::error::Cause;
+use crate::message::Class;
+use crate::message::inbox::{copy, deliver_system};
+use crate::message::outgoing::Broken;
+use crate::names::{Path, Target};
+use crate::serial::distance;
+use crate::slab::Name;
+use crate::time::{Span, Time};
+use crate::upcalls::Upcalls;
+
+impl Connection {
+    /// See the module.
+    #[inline]
+    pub fn on_packet<U: Upcalls>(
+        &mut self,
+        from: Path,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Result<(), End> {
+        self.traffic.packets_in += 1;
+        self.traffic.bytes_in += payload.len() as u64;
+        self.peer_id = header.from_connection;
+        if let Stage::Confirming(_) = self.stage {
+            self.liveness.on_heard(cx.now);
+            self.on_up(cx);
+        }
+        match header.kind {
+            Kind::Ack => {
+                let body = AckBody::from_bytes(payload).unwrap_or_default();
+                self.on_refusals(header.ack, &body, cx.now);
+                self.on_ack(header, Some(&body), cx)?;
+            }
+            // It cannot tell of both classes, so that it acknowledges nothing ([WIRE-9.5]).
+            Kind::Nak => self.on_nak(header, cx.now),
+            _ => self.on_ack(header, None, cx)?,
+        }
+        match header.kind {
+            Kind::Data if header.flags.contains(Flags::UNRELIABLE) => {
+                self.on_unreliable(header, payload, cx);
+            }
+            kind if kind.is_sequenced() => self.on_sequenced(from, header, payload, cx)?,
+            Kind::Answer => self.on_answer(header, payload, cx),
+            Kind::Probe => {
+                if self.liveness.on_probe(header.message) {
+                    self.on_fresh(from, cx.now);
+                }
+                self.answer_to = Some((header.message, from));
+            }
+            Kind::ProbeAnswer if self.liveness.on_answer(header.message) => {
+                self.on_fresh(from, cx.now);
+            }
+            _ => {}
+        }
+        match self.close_sequence {
+            Some(close) if distance(self.flights.first(), close) > 0 => Err(End::Left),
+            _ if self.has_left => Err(End::Gone(Cause::Closed)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Something that the peer has sent just now: it lives, and this is where it is ([WIRE-12.4]).
+    #[inline]
+    fn on_fresh(&mut self, from: Path, now: Time) {
+        self.liveness.on_heard(now);
+        self.path = from;
+    }
+
+    #[inline]
+    fn on_ack<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        body: Option<&AckBody>,
+        cx: &mut Context<'_, U>,
+    ) -> Result<(), End> {
+        let first = self.flights.first();
+        let selective = body.map(|body| &body.selective);
+        if header.ack == first && selective.is_none_or(|bits| *bits == [0; 4]) {
+            return Ok(());
+        }
+        let progress = self
+            .flights
+            .acknowledge(cx.now, header.ack, selective)
+            .map_err(|_| Broken("ack"))?;
+        if progress.newly == 0 {
+            return Ok(());
+        }
+        self.liveness.on_heard(cx.now);
+        self.recovery.on_progress(cx.now);
+        self.has_tail_probe = false;
+        let delay_ns = body.map_or(0, |body| u64::from(body.delay_ns));
+        self.learn(&progress, Span(delay_ns), cx.now);
+        self.find_lost(cx.now);
+        if self.flights.first() != first {
+            self.outgoing.on_acknowledged(self.flights.first(), cx);
+        }
+        Ok(())
+    }
+
+    /// Round trip and congestion, from an acknowledgement that the receiver held back for `held`.
+    #[inline]
+    fn learn(&mut self, progress: &Progress, held: Span, now: Time) {
+        let sample = progress
+            .sample_sent_at
+            .map(|sent_at| Span(now.since(sent_at).0.saturating_sub(held.0)));
+        if let Some(sample) = sample {
+            self.trip.sample(now, sample);
+        }
+        self.congestion.on_acked(
+            now,
+            progress.newly,
+            progress.in_flight,
+            sample,
+            self.trip.base(),
+        );
+    }
+
+    pub(super) fn find_lost(&mut self, now: Time) {
+        let reordering = Recovery::reordering(&self.trip);
+        let (found, look_again) = self.flights.find_lost(now, reordering);
+        self.recovery.look_again_at(look_again);
+        if found > 0 {
+            self.congestion.on_lost(now, found, self.trip.smoothed());
+        }
+    }
+
+    fn on_nak(&mut self, header: &Header, now: Time) {
+        let reason = u8::try_from(header.length).ok();
+        let class = match reason.and_then(NakReason::from_number) {
+            Some(NakReason::SystemBusy) => Class::System,
+            Some(NakReason::NormalBusy) => Class::Normal,
+            None => return,
+        };
+        self.on_refused(class, header.message, header.ack, now);
+    }
+
+    fn on_refusals(&mut self, ack: u32, body: &AckBody, now: Time) {
+        if let Some(message) = body.refusing_system {
+            self.on_refused(Class::System, message, ack, now);
+        }
+        if let Some(message) = body.refusing_normal {
+            self.on_refused(Class::Normal, message, ack, now);
+        }
+    }
+
+    fn on_refused(&mut self, class: Class, message: u32, ack: u32, now: Time) {
+        // What was never sent cannot have been looked at; the acknowledgement itself will show it.
+        let is_possible = distance(ack, self.flights.next()) <= 0;
+        if is_possible && self.outgoing.on_refused(class, now, message, ack) {
+            self.traffic.refusals_in += 1;
+        }
+    }
+
+    fn on_answer<U: Upcalls>(&mut self, header: &Header, payload: &[u8], cx: &mut Context<'_, U>) {
+        let sent_at = self
+            .requester
+            .on_answer(header, payload, self.peer, &mut self.flights, cx);
+        if sent_at.is_some() {
+            self.liveness.on_heard(cx.now);
+        }
+    }
+
+    fn on_unreliable<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) {
+        let whole = header.length == payload.len() as u64 && header.channel == 0;
+        if !whole || !self.recent.is_new(header.message) {
+            cx.common.drops.duplicate += 1;
+            return;
+        }
+        let room = !cx.up.is_full() && !cx.common.is_closing;
+        let name = room
+            .then(|| cx.common.pool.take(payload.len(), self.id))
+            .flatten();
+        let Some(name) = name else {
+            cx.common.drops.unreliable += 1;
+            return;
+        };
+        self.inbox.pool_bytes += crate::buffers::Buffers::cost(payload.len());
+        copy(&mut cx.common.pool, name, 0, payload);
+        deliver_system(name, header.length, self.sender(), cx);
+    }
+
+    #[inline]
+    fn on_sequenced<U: Upcalls>(
+        &mut self,
+        from: Path,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Result<(), End> {
+        match self.window.standing(header.sequence) {
+            Standing::Next => {
+                if !self.process(header, payload, cx)? {
+                    cx.common.drops.no_room += 1;
+                    return Ok(());
+                }
+                self.window.advance();
+                let asks = header.flags.contains(Flags::ACK_NOW)
+                    || header.flags.contains(Flags::RETRANSMIT);
+                self.acks.on_taken(cx.now, asks || self.window.has_gaps());
+                self.on_fresh(from, cx.now);
+                if self.window.has_gaps() {
+                    self.catch_up(cx)?;
+                }
+            }
+            Standing::Early => self.on_early(from, header, payload, cx)?,
+            Standing::Duplicate => {
+                cx.common.drops.duplicate += 1;
+                self.traffic.duplicates += 1;
+                self.acks.at_once(cx.now);
+                self.catch_up(cx)?;
+            }
+            Standing::Beyond => {
+                cx.common.drops.beyond_window += 1;
+                self.acks.at_once(cx.now);
+            }
+        }
+        Ok(())
+    }
+
+    /// A packet that came before others.
+    fn on_early<U: Upcalls>(
+        &mut self,
+        from: Path,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Result<(), End> {
+        let taken = match header.kind {
+            // They say where they belong, and wait for nobody.
+            Kind::Cts | Kind::Fin => self.process(header, payload, cx)?,
+            _ if self.inbox.can_place(header) => self.process(header, payload, cx)?,
+            _ => self
+                .stash
+                .keep(&mut cx.common.stash, self.id, header, payload),
+        };
+        if taken {
+            self.window.mark(header.sequence);
+            self.on_fresh(from, cx.now);
+        } else {
+            cx.common.drops.no_room += 1;
+        }
+        self.acks.at_once(cx.now);
+        Ok(())
+    }
+
+    /// Deals with packets that have come early and whose turn it is.
+    fn catch_up<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<(), End> {
+        while self.window.has_gaps() && self.window.has(self.window.expected()) {
+            let Some((header, name)) = self.stash.first(self.window.expected()) else {
+                self.window.advance();
+                continue;
+            };
+            let Some((bytes, owner)) = cx.common.stash.detach(name) else {
+                break;
+            };
+            let len = usize::from(header.payload_len_bytes);
+            let payload = bytes.get(..len).unwrap_or_default();
+            if !self.process(&header, payload, cx)? {
+                // It was acknowledged, so that it has to stay; its turn comes with the next packet.
+                let name = cx.common.stash.attach(bytes, owner);
+                self.stash.rename_first(name);
+                break;
+            }
+            cx.common.stash.recycle(bytes);
+            self.stash.drop_first();
+            self.window.advance();
+        }
+        Ok(())
+    }
+
+    /// Does what a sequenced packet says. False: there is no room for what it would need, and it is not taken.
+    #[inline]
+    fn process<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Result<bool, Broken> {
+        let sender = self.sender();
+        match header.kind {
+            Kind::Data => self.inbox.on_data(header, payload, sender, cx)?,
+            Kind::Body => self.inbox.on_piece(header, payload, sender, cx)?,
+            Kind::Rts => self.inbox.on_rts(header, sender, cx)?,
+            Kind::Cts => self.outgoing.on_cts(header.message)?,
+            Kind::Fin => self
+                .outgoing
+                .on_fin(header, self.peer, &mut self.flights, cx)?,
+            Kind::Put | Kind::Get | Kind::Atomic => {
+                return match cx.common.is_closing {
+                    true => Ok(true),
+                    false => self.owner.on_request(header, payload, sender, cx),
+                };
+            }
+            Kind::Close => self.has_left = true,
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+impl Connection {
+    /// All of the peer's sequenced packets before this were taken.
+    pub fn expected(&self) -> u32 {
+        // CLOSE ends the connection before it is counted.
+        self.window.expected()
+    }
+
+    /// A buffer was posted for a message that waits.
+    pub fn accept<U: Upcalls>(&mut self, name: Name, target: Target, cx: &mut Context<'_, U>) {
+        let sender = self.sender();
+        self.inbox.accept(name, target, sender, cx);
+    }
+}

@@ -1,0 +1,331 @@
+//! The next packet for the peer.
+
+use bcl_wire::body::AckBody;
+use bcl_wire::{Flags, HEADER_LEN, Header, Kind, NakReason};
+
+use super::packet::{Content, Packet, inline};
+use super::{Connection, Stage};
+use crate::common::Context;
+use crate::message::Class;
+use crate::slab::Name;
+use crate::time::Time;
+use crate::transmit::{Payload, Transmit};
+use crate::upcalls::Upcalls;
+
+/// Unreliable messages that wait to leave; more are dropped.
+pub const UNRELIABLE_MAX: usize = 64;
+
+impl Connection {
+    /// Whether [`next_transmit`](Self::next_transmit) would find something.
+    #[inline]
+    pub fn is_ready(&self, now: Time) -> bool {
+        match &self.stage {
+            Stage::Greeting(attempt) => return attempt.is_due(now),
+            Stage::Confirming(greeting) if greeting.attempt.is_due(now) => return true,
+            _ => {}
+        }
+        self.acks.is_due()
+            || self.has_tail_probe
+            || self.has_question
+            || self.answer_to.is_some()
+            || self.inbox.refusals.must_tell()
+            || self.owner.has_answers()
+            || !self.unreliable.is_empty()
+            || self.doubt.as_ref().is_some_and(|doubt| doubt.is_due(now))
+            || self.flights.has_room() && (self.inbox.has_controls() || self.may_close())
+            || (self.flights.has_lost() || self.has_data(now)) && self.may_send(now)
+    }
+
+    #[inline]
+    fn has_data(&self, now: Time) -> bool {
+        self.flights.has_room()
+            && (self.outgoing.is_ready(now) || self.requester.is_ready(self.congestion.window()))
+    }
+
+    /// Whether congestion control lets a packet go ([WIRE-8]).
+    #[inline]
+    fn may_send(&self, now: Time) -> bool {
+        self.congestion.permits(self.flights.under_way()) && self.pacer.permits(now)
+    }
+
+    fn may_close(&self) -> bool {
+        self.is_closing
+            && self.is_up()
+            && self.close_sequence.is_none()
+            && self.outgoing.has_all_left()
+    }
+
+    /// When a packet may leave that may not now.
+    pub(super) fn release_at(&self, now: Time) -> Option<Time> {
+        let hold = self.outgoing.hold_until(now);
+        let wants = self.flights.has_lost() || self.has_data(now);
+        if wants && self.congestion.permits(self.flights.under_way()) {
+            let at = self.pacer.release_at(
+                self.congestion.window(),
+                self.congestion.gain(),
+                self.trip.smoothed(),
+            );
+            return Some(hold.map_or(at, |hold| hold.min(at)));
+        }
+        hold
+    }
+
+    /// See the module.
+    #[inline]
+    pub fn next_transmit<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Option<Transmit> {
+        let now = cx.now;
+        if let Some(transmit) = self.next_of_set_up(cx) {
+            return Some(transmit);
+        }
+        self.agreed?;
+        if self.inbox.refusals.must_tell()
+            && let Some(nak) = self.nak(now)
+        {
+            return Some(nak);
+        }
+        if self.has_tail_probe {
+            self.has_tail_probe = false;
+            if let Some((sequence, packet)) = self.flights.resend_last(now) {
+                self.traffic.tail_probes += 1;
+                return Some(self.again(now, sequence, packet, Flags::ACK_NOW));
+            }
+        }
+        if self.flights.has_lost()
+            && self.may_send(now)
+            && let Some((sequence, packet)) = self.flights.resend_lost(now)
+        {
+            return Some(self.again(now, sequence, packet, Flags::NONE));
+        }
+        if let Some(answer) = self.owner.next_answer() {
+            if let Content::Buffer { name, .. } = answer.payload {
+                cx.common.spent.push(name);
+            }
+            return Some(self.plain(&answer));
+        }
+        if self.flights.has_room() {
+            if let Some(packet) = self.inbox.next_control() {
+                return Some(self.sequenced(now, packet));
+            }
+            if self.may_send(now)
+                && let Some(packet) = self.next_data(now)
+            {
+                let transmit = self.sequenced(now, packet);
+                if self.is_up() && packet.flags.contains(Flags::LAST) {
+                    self.outgoing.report_last_sent(self.peer, cx);
+                }
+                return Some(transmit);
+            }
+            if self.may_close() {
+                self.close_sequence = Some(self.flights.next());
+                return Some(self.sequenced(now, Packet::new(Kind::Close)));
+            }
+        }
+        self.next_unsequenced(cx)
+    }
+
+    fn next_of_set_up<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Option<Transmit> {
+        let (now, timeout) = (cx.now, self.trip.timeout(0));
+        let attempt = match &mut self.stage {
+            Stage::Greeting(attempt) => Some(attempt),
+            _ => self.doubt.as_mut(),
+        };
+        if let Some(attempt) = attempt.filter(|attempt| attempt.is_due(now)) {
+            let (header, payload) = attempt.hello(now, timeout, self.id, self.peer, cx.common);
+            return Some(self.set_up(header, payload, cx));
+        }
+        if let Stage::Confirming(greeting) = &mut self.stage
+            && greeting.attempt.is_due(now)
+        {
+            let (header, payload) = greeting.confirm(now, timeout);
+            return Some(self.set_up(header, payload, cx));
+        }
+        None
+    }
+
+    fn set_up<U>(&mut self, mut header: Header, payload: Payload, cx: &Context<'_, U>) -> Transmit {
+        header.from_connection = self.id;
+        header.from_port = self.own_port;
+        header.to_port = self.peer.port;
+        header.payload_len_bytes = payload.len_bytes() as u16;
+        self.traffic.packets_out += 1;
+        Transmit {
+            path: self.path,
+            payload,
+            exceeds_mtu: false,
+            header: header.to_bytes(),
+            key: *cx.common.keys.setup(),
+        }
+    }
+
+    /// One-sided operations and messages in turn.
+    #[inline]
+    fn next_data(&mut self, now: Time) -> Option<Packet> {
+        let limit = self.payload_limit();
+        let sequence = self.flights.next();
+        let window = self.congestion.window();
+        if self.requester.is_ready(window) && (sequence & 1 == 0 || !self.outgoing.is_ready(now)) {
+            return self.requester.next_packet(now, limit, window, sequence);
+        }
+        self.outgoing.next_packet(now, limit, sequence)
+    }
+
+    /// Longest payload of a packet, a multiple of what the check takes at once.
+    pub fn payload_limit(&self) -> u16 {
+        let payload = usize::from(self.datagram_bytes)
+            .saturating_sub(HEADER_LEN)
+            .clamp(64, bcl_wire::PAYLOAD_MAX);
+        (payload & !7) as u16
+    }
+
+    /// A packet that the peer must get.
+    #[inline]
+    fn sequenced(&mut self, now: Time, packet: Packet) -> Transmit {
+        let sequence = self.flights.push(now, packet);
+        let mut header = packet.header();
+        header.sequence = sequence;
+        if !self.congestion.permits(self.flights.under_way()) {
+            // Nothing more leaves before something is acknowledged.
+            header.flags |= Flags::ACK_NOW;
+        }
+        self.on_sequenced_sent(now);
+        self.finish(header, packet.payload())
+    }
+
+    fn again(&mut self, now: Time, sequence: u32, packet: Packet, flags: Flags) -> Transmit {
+        let mut header = packet.header();
+        header.sequence = sequence;
+        header.flags |= Flags::RETRANSMIT | flags;
+        self.traffic.retransmits += 1;
+        self.on_sequenced_sent(now);
+        self.finish(header, packet.payload())
+    }
+
+    #[inline]
+    fn on_sequenced_sent(&mut self, now: Time) {
+        self.recovery.on_sent(now);
+        self.pacer.on_sent(
+            now,
+            self.congestion.window(),
+            self.congestion.gain(),
+            self.trip.smoothed(),
+        );
+    }
+
+    /// A packet that takes no sequence.
+    fn plain(&mut self, packet: &Packet) -> Transmit {
+        self.finish(packet.header(), packet.payload())
+    }
+
+    fn nak(&mut self, now: Time) -> Option<Transmit> {
+        let (class, refused) = self.inbox.refusals.next_to_tell()?;
+        let reason = match class {
+            Class::System => NakReason::SystemBusy,
+            Class::Normal => NakReason::NormalBusy,
+        };
+        let mut header = Header::new(Kind::Nak);
+        header.message = refused.message;
+        header.length = u64::from(reason.number());
+        self.traffic.refusals_out += 1;
+        // It speaks of what has been looked at, refused or not.
+        let mut transmit = self.finish(header, Payload::EMPTY);
+        header = self.addressed(header);
+        header.ack = self.window.expected();
+        transmit.header = header.to_bytes();
+        // What it does not acknowledge is acknowledged in full, and told again, soon.
+        self.acks.at_once(now);
+        Some(transmit)
+    }
+
+    fn next_unsequenced<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Option<Transmit> {
+        if let Some((name, len)) = self.unreliable.pop_front() {
+            cx.common.spent.push(name);
+            let packet = Packet {
+                flags: Flags::FIRST | Flags::LAST | Flags::UNRELIABLE,
+                message: self.unreliable_number,
+                length: u64::from(len),
+                payload: Content::Buffer { name, at: 0, len },
+                ..Packet::new(Kind::Data)
+            };
+            self.unreliable_number = self.unreliable_number.wrapping_add(1);
+            return Some(self.plain(&packet));
+        }
+        if let Some((number, path)) = self.answer_to.take() {
+            let mut answer = Packet::new(Kind::ProbeAnswer);
+            answer.message = number;
+            let mut transmit = self.plain(&answer);
+            transmit.path = path;
+            return Some(transmit);
+        }
+        if std::mem::take(&mut self.has_question) {
+            let mut probe = Packet::new(Kind::Probe);
+            probe.message = self.liveness.ask(cx.now);
+            return Some(self.plain(&probe));
+        }
+        self.acks.is_due().then(|| self.ack(cx.now))
+    }
+
+    fn ack(&mut self, now: Time) -> Transmit {
+        self.traffic.acks_out += 1;
+        let mut header = Header::new(Kind::Ack);
+        let delay = self.acks.delay(now);
+        let is_plain = !self.window.has_gaps() && !self.inbox.refusals.is_refusing();
+        let payload = if is_plain && delay.0 < 1_000 {
+            Payload::EMPTY
+        } else {
+            let refused = |class| self.inbox.refusals.of(class).map(|refused| refused.message);
+            let body = AckBody {
+                selective: self.window.selective(),
+                refusing_system: refused(Class::System),
+                refusing_normal: refused(Class::Normal),
+                delay_ns: u32::try_from(delay.0).unwrap_or(u32::MAX),
+            };
+            inline(&body.to_bytes())
+        };
+        header.payload_len_bytes = payload.len_bytes() as u16;
+        let mut transmit = self.finish(header, payload);
+        let mut header = self.addressed(header);
+        header.ack = self.window.expected();
+        transmit.header = header.to_bytes();
+        self.acks.on_sent();
+        transmit
+    }
+
+    #[inline]
+    fn addressed(&self, mut header: Header) -> Header {
+        header.to_connection = self.peer_id;
+        header.from_connection = self.id;
+        header.from_port = self.own_port;
+        header.to_port = self.peer.port;
+        header.rail = self.path.rail;
+        header
+    }
+
+    /// Every packet acknowledges ([WIRE-5.3]).
+    #[inline]
+    fn finish(&mut self, header: Header, payload: Payload) -> Transmit {
+        let mut header = self.addressed(header);
+        header.ack = self.inbox.refusals.plain_ack(self.window.expected());
+        if !self.window.has_gaps() && !self.inbox.refusals.is_refusing() {
+            self.acks.on_sent();
+        }
+        let len_bytes = payload.len_bytes();
+        self.traffic.packets_out += 1;
+        self.traffic.bytes_out += len_bytes as u64;
+        Transmit {
+            path: self.path,
+            exceeds_mtu: HEADER_LEN + len_bytes > usize::from(self.datagram_bytes),
+            payload,
+            header: header.to_bytes(),
+            key: self.keys.ours,
+        }
+    }
+
+    /// Has an unreliable message leave; false if too many wait.
+    pub fn push_unreliable(&mut self, name: Name, len: u16) -> bool {
+        let fits = self.unreliable.len() < UNRELIABLE_MAX;
+        if fits {
+            self.unreliable.push_back((name, len));
+        }
+        fits
+    }
+}

@@ -1,0 +1,298 @@
+//! A connection with one peer: what both directions have in common.
+//!
+//! [`incoming`] takes packets of the peer, [`leaving`] makes packets for it, [`timers`] sees to what is due.
+
+pub mod acks;
+pub mod congestion;
+pub mod ending;
+pub mod flights;
+pub mod incoming;
+pub mod leaving;
+pub mod liveness;
+pub mod pacing;
+pub mod packet;
+pub mod recent;
+pub mod recovery;
+pub mod round_trip;
+pub mod stash;
+pub mod timers;
+pub mod window;
+
+use std::collections::VecDeque;
+
+use bcl_wire::CheckKey;
+
+use crate::common::{Common, Context};
+use crate::counters::{PeerInfo, Traffic};
+use crate::error::{Cause, OpError};
+use crate::message::inbox::{Inbox, Sender};
+use crate::message::outgoing::{Broken, Outgoing};
+use crate::names::{Address, Path};
+use crate::rma::requester::Requester;
+use crate::rma::target::Owner;
+use crate::setup::{Attempt, Greeting};
+use crate::slab::Name;
+use crate::time::{Span, Time};
+use crate::upcalls::Upcalls;
+
+use acks::Acks;
+use congestion::Congestion;
+use flights::Flights;
+use liveness::Liveness;
+use pacing::Pacer;
+use recent::Recent;
+use recovery::Recovery;
+use round_trip::RoundTrip;
+use stash::Stash;
+use window::Window;
+
+/// How far the set-up is ([WIRE-4]).
+#[derive(Debug)]
+pub enum Stage {
+    /// We have said HELLO.
+    Greeting(Attempt),
+    /// We have been welcomed and have confirmed; the peer has not been heard since.
+    Confirming(Greeting),
+    /// Both know.
+    Up,
+}
+
+/// Why a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The peer is gone.
+    Gone(Cause),
+    /// It never was there.
+    Failed(OpError),
+    /// We have taken leave, and the peer knows.
+    Left,
+}
+
+impl From<Broken> for End {
+    fn from(_: Broken) -> Self {
+        Self::Gone(Cause::Protocol)
+    }
+}
+
+/// The keys of both directions, by who sends.
+#[derive(Debug, Clone, Copy)]
+pub struct Keys {
+    pub ours: CheckKey,
+    pub theirs: CheckKey,
+}
+
+/// What was agreed in the set-up.
+#[derive(Debug, Clone, Copy)]
+pub struct Agreed {
+    /// Incarnation of the peer.
+    pub incarnation: u64,
+    /// The peer's latest attempt at a connection of which we know ([WIRE-4.7]).
+    pub attempt: u32,
+    /// Names the set-up.
+    pub cookie: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Connection {
+    /// Our name for it, which the peer writes into its packets.
+    pub id: u32,
+    /// The peer's; 0 while it is not known.
+    pub peer_id: u32,
+    pub peer: Address,
+    own_port: u16,
+    pub path: Path,
+    pub stage: Stage,
+    /// There from the welcome on.
+    pub agreed: Option<Agreed>,
+    /// Of what we send, and of what the peer sends; the set-up's before there is an agreement.
+    pub keys: Keys,
+    /// Whether the peer may have started anew: asked by a HELLO of its own.
+    pub doubt: Option<Attempt>,
+    /// The other end of the connection of a port with itself: of no interest to the program.
+    pub is_mirror: bool,
+    pub datagram_bytes: u16,
+
+    flights: Flights,
+    trip: RoundTrip,
+    congestion: Congestion,
+    pacer: Pacer,
+    recovery: Recovery,
+    has_tail_probe: bool,
+    pub outgoing: Outgoing,
+    pub requester: Requester,
+    unreliable: VecDeque<(Name, u16)>,
+    unreliable_number: u32,
+    /// Sequence of CLOSE, once it has left.
+    close_sequence: Option<u32>,
+    is_closing: bool,
+
+    window: Window,
+    acks: Acks,
+    stash: Stash,
+    pub inbox: Inbox,
+    owner: Owner,
+    recent: Recent,
+    /// The peer has taken leave.
+    has_left: bool,
+
+    liveness: Liveness,
+    has_question: bool,
+    answer_to: Option<(u32, Path)>,
+
+    pub traffic: Traffic,
+    /// The endpoint's: when it is called for this connection, and whether it waits for its turn to send.
+    pub timer: Option<Time>,
+    pub is_queued: bool,
+}
+
+impl Connection {
+    pub fn new(
+        now: Time,
+        id: u32,
+        peer: Address,
+        path: Path,
+        stage: Stage,
+        common: &Common,
+    ) -> Self {
+        let config = &common.config;
+        Self {
+            id,
+            peer_id: 0,
+            peer,
+            own_port: config.address.port,
+            path,
+            stage,
+            agreed: None,
+            keys: Keys {
+                ours: *common.keys.setup(),
+                theirs: *common.keys.setup(),
+            },
+            doubt: None,
+            is_mirror: false,
+            datagram_bytes: config.datagram_bytes,
+            flights: Flights::default(),
+            trip: RoundTrip::default(),
+            congestion: Congestion::default(),
+            pacer: Pacer::default(),
+            recovery: Recovery::default(),
+            has_tail_probe: false,
+            outgoing: Outgoing::default(),
+            requester: Requester::default(),
+            unreliable: VecDeque::new(),
+            unreliable_number: 0,
+            close_sequence: None,
+            is_closing: false,
+            window: Window::default(),
+            acks: Acks::default(),
+            stash: Stash::default(),
+            inbox: Inbox::default(),
+            owner: Owner::default(),
+            recent: Recent::default(),
+            has_left: false,
+            liveness: Liveness::new(now),
+            has_question: false,
+            answer_to: None,
+            traffic: Traffic::default(),
+            timer: None,
+            is_queued: false,
+        }
+    }
+
+    #[inline]
+    pub fn is_up(&self) -> bool {
+        matches!(self.stage, Stage::Up)
+    }
+
+    fn sender(&self) -> Sender {
+        Sender {
+            peer: self.peer,
+            connection: self.id,
+        }
+    }
+
+    /// The set-up is agreed, and this is what to send to.
+    pub fn agree(&mut self, now: Time, agreed: Agreed, keys: Keys, peer_id: u32, stage: Stage) {
+        self.agreed = Some(agreed);
+        self.keys = keys;
+        self.peer_id = peer_id;
+        self.stage = stage;
+        self.liveness = Liveness::new(now);
+    }
+
+    /// The first round trip is that of the set-up.
+    pub fn on_set_up_trip(&mut self, now: Time, trip: Span) {
+        self.trip.sample(now, trip);
+    }
+
+    /// The set-up was another's, which takes the place of ours: what we have sent was sent in vain.
+    pub fn restart(&mut self) {
+        self.flights.reset();
+        self.recovery = Recovery::default();
+        self.outgoing.restart();
+        self.requester.restart();
+        self.has_tail_probe = false;
+    }
+
+    /// The peer knows the connection as well.
+    pub fn on_up<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) {
+        self.stage = Stage::Up;
+        if !self.is_mirror {
+            cx.up.peer_up(self.peer);
+        }
+        self.outgoing.report_sent(self.peer, cx);
+    }
+
+    /// The responder has the connection from the moment of the proof, and tells so.
+    pub fn confirm(&mut self, now: Time) {
+        self.acks.at_once(now);
+    }
+
+    /// The port closes: what can still be delivered is, then CLOSE follows ([WIRE-12.6]).
+    pub fn close<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) {
+        self.is_closing = true;
+        self.requester = Requester::default();
+        self.outgoing.keep_eager();
+        self.owner.clear(cx);
+    }
+
+    /// Whether there is nothing that a set-up would still be good for.
+    pub fn is_useless(&self) -> bool {
+        !self.is_up() && self.outgoing.is_empty()
+    }
+
+    /// Sends and one-sided operations that are not complete.
+    pub fn pending(&self) -> usize {
+        self.outgoing.pending() + self.requester.pending()
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.flights.memory_bytes()
+            + self.stash.memory_bytes()
+            + self.owner.memory_bytes()
+    }
+
+    pub fn info(&self) -> PeerInfo {
+        PeerInfo {
+            peer: self.peer,
+            path: self.path,
+            is_up: self.is_up(),
+            round_trip: self.trip.smoothed().unwrap_or_default(),
+            base_round_trip: self.trip.base().unwrap_or_default(),
+            window: self.congestion.window(),
+            in_flight: self.flights.under_way(),
+            pending: self.pending() as u32,
+            datagram_bytes: self.datagram_bytes,
+            traffic: self.traffic,
+        }
+    }
+
+    /// Whether the peer has something to do or to say before all is well.
+    fn owes(&self) -> bool {
+        !self.flights.is_empty()
+            || !self.requester.is_idle()
+            || !self.outgoing.is_empty()
+            || self.inbox.is_expecting()
+    }
+}

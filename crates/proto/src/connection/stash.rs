@@ -1,0 +1,84 @@
+//! Packets that came before others that they have to wait for ([WIRE-5.5]).
+
+use bcl_wire::Header;
+
+use crate::buffers::Buffers;
+use crate::serial::before;
+use crate::slab::Name;
+
+/// Of one connection, the latest first.
+#[derive(Debug, Default)]
+pub struct Stash {
+    packets: Vec<(Header, Name)>,
+    bytes: usize,
+}
+
+impl Stash {
+    /// Keeps a packet, if there is room: no connection gets more than what is left for the others.
+    pub fn keep(
+        &mut self,
+        buffers: &mut Buffers,
+        owner: u32,
+        header: &Header,
+        payload: &[u8],
+    ) -> bool {
+        let cost = Buffers::cost(payload.len());
+        if self.bytes + cost > buffers.room_bytes() {
+            return false;
+        }
+        let Some(name) = buffers.take(payload.len(), owner) else {
+            return false;
+        };
+        let place = buffers
+            .get_mut(name)
+            .and_then(|bytes| bytes.get_mut(..payload.len()));
+        if let Some(place) = place {
+            place.copy_from_slice(payload);
+        }
+        self.bytes += cost;
+        let index = self
+            .packets
+            .partition_point(|(other, _)| before(header.sequence, other.sequence));
+        self.packets.insert(index, (*header, name));
+        true
+    }
+
+    /// The packet with this sequence, if it is here.
+    pub fn first(&self, sequence: u32) -> Option<(Header, Name)> {
+        self.packets
+            .last()
+            .filter(|(header, _)| header.sequence == sequence)
+            .copied()
+    }
+
+    /// It lies elsewhere now.
+    pub fn rename_first(&mut self, name: Name) {
+        if let Some(first) = self.packets.last_mut() {
+            first.1 = name;
+        }
+    }
+
+    /// It has been dealt with.
+    pub fn drop_first(&mut self) {
+        if let Some((header, _)) = self.packets.pop() {
+            self.bytes -= Buffers::cost(usize::from(header.payload_len_bytes));
+        }
+    }
+
+    pub fn clear(&mut self, buffers: &mut Buffers) {
+        for (_, name) in self.packets.drain(..) {
+            buffers.give_back(name);
+        }
+        self.bytes = 0;
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.packets.capacity() * size_of::<(Header, Name)>()
+    }
+
+    pub fn shrink(&mut self) {
+        if self.packets.is_empty() {
+            self.packets = Vec::new();
+        }
+    }
+}

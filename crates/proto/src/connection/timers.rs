@@ -1,0 +1,113 @@
+//! What is due without anything having come.
+
+use super::liveness::Verdict;
+use super::recovery::Due;
+use super::{Connection, End, Stage};
+use crate::common::Context;
+use crate::error::{Cause, OpError};
+use crate::time::{Span, Time};
+use crate::upcalls::Upcalls;
+
+impl Connection {
+    /// When [`on_time`](Self::on_time) has something to do.
+    pub fn deadline(&mut self, now: Time, config: &crate::config::Config) -> Time {
+        match &self.stage {
+            Stage::Greeting(attempt) => return attempt.deadline(config),
+            Stage::Confirming(greeting) => {
+                let at = greeting.attempt.deadline(config);
+                return self.data_deadline(now).map_or(at, |data| data.min(at));
+            }
+            Stage::Up => {}
+        }
+        let owes = self.owes();
+        self.liveness.owes(now, owes);
+        let mut at = self.liveness.deadline(config);
+        if let Some(data) = self.data_deadline(now) {
+            at = at.min(data);
+        }
+        if let Some(doubt) = &self.doubt {
+            at = at.min(doubt.deadline(config));
+        }
+        at
+    }
+
+    fn data_deadline(&self, now: Time) -> Option<Time> {
+        [
+            self.acks.deadline(),
+            self.recovery.deadline(&self.flights, &self.trip),
+            self.release_at(now).filter(|at| *at > now),
+            self.requester.deadline(self.patience()),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// How long an answer may take after its request has left ([WIRE-11.5]).
+    fn patience(&self) -> Span {
+        let twice = self.trip.smoothed().unwrap_or(Span::from_ms(1)).times(2);
+        twice.max(self.trip.timeout(0))
+    }
+
+    /// Time has passed.
+    pub fn on_time<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<(), End> {
+        let (now, config) = (cx.now, &cx.common.config);
+        match &self.stage {
+            Stage::Greeting(attempt) if attempt.is_over(now, config) => {
+                return Err(End::Failed(OpError::Unreachable));
+            }
+            Stage::Confirming(greeting) if greeting.attempt.is_over(now, config) => {
+                return Err(End::Failed(OpError::Unreachable));
+            }
+            Stage::Greeting(_) => return Ok(()),
+            _ => {}
+        }
+        if self.is_up() {
+            match self.liveness.verdict(now, config) {
+                Verdict::Fine => {}
+                Verdict::Ask => {
+                    self.has_question = true;
+                    self.rest();
+                }
+                Verdict::Dead(silence) => return Err(End::Gone(Cause::Silent(silence))),
+            }
+        }
+        if self
+            .doubt
+            .as_ref()
+            .is_some_and(|doubt| doubt.is_over(now, config))
+        {
+            self.doubt = None;
+        }
+        self.acks.on_time(now);
+        match self.recovery.due(now, &self.flights, &self.trip) {
+            None => {}
+            Some(Due::Reordering) => self.find_lost(now),
+            Some(Due::TailProbe) => self.has_tail_probe = true,
+            Some(Due::Timeout) => {
+                self.traffic.timeouts += 1;
+                self.flights.lose_all();
+                self.congestion.on_timeout(now);
+            }
+        }
+        let lost = self
+            .requester
+            .find_unanswered(now, self.patience(), &self.flights);
+        if lost > 0 {
+            self.congestion.on_lost(now, lost, self.trip.smoothed());
+        }
+        Ok(())
+    }
+
+    /// The network says that nobody listens there.
+    pub fn on_unreachable(&mut self, now: Time) -> Result<(), End> {
+        match self.stage {
+            Stage::Greeting(_) | Stage::Confirming(_) => Err(End::Failed(OpError::NoPort)),
+            Stage::Up => {
+                self.liveness.on_suspicion(now);
+                self.has_question = true;
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Packets that have arrived.
+
+use bcl_wire::{Header, Kind, ParseError, parse, verify};
+
+use super::Endpoint;
+use crate::common::Context;
+use crate::connection::packet::Packet;
+use crate::names::Path;
+use crate::setup::ended::Ended;
+use crate::time::Time;
+use crate::transmit::{Payload, Transmit};
+use crate::upcalls::Upcalls;
+
+impl Endpoint {
+    /// A datagram has come in.
+    #[inline]
+    pub fn handle(&mut self, now: Time, from: Path, datagram: &[u8], up: &mut impl Upcalls) {
+        self.free_spent();
+        let (header, payload) = match parse(datagram) {
+            Ok(parts) => parts,
+            Err(error) => return self.on_malformed(now, from, datagram, error, up),
+        };
+        if header.to_port != self.common.config.address.port {
+            self.common.drops.not_ours += 1;
+            return;
+        }
+        match header.kind {
+            Kind::Hello => self.on_hello(now, from, datagram, &header, payload),
+            Kind::Welcome => self.on_welcome(now, from, datagram, &header, payload, up),
+            Kind::Confirm => self.on_confirm(now, from, datagram, &header, payload, up),
+            Kind::Refuse => self.on_refuse(now, from, datagram, &header, up),
+            _ => self.on_packet(now, from, datagram, &header, payload, up),
+        }
+    }
+
+    #[inline]
+    fn on_packet(
+        &mut self,
+        now: Time,
+        from: Path,
+        datagram: &[u8],
+        header: &Header,
+        payload: &[u8],
+        up: &mut impl Upcalls,
+    ) {
+        let Some((place, connection)) = self
+            .connections
+            .place_of(header.to_connection)
+            .and_then(|place| Some((place, self.connections.get_mut(place)?)))
+        else {
+            return self.on_stray(now, from, datagram, header);
+        };
+        // Before there is an agreement the key is the set-up's, with which no such packet is sealed.
+        if connection.agreed.is_none()
+            || !verify(datagram, &self.common.keys, &connection.keys.theirs)
+        {
+            self.common.drops.check += 1;
+            return;
+        }
+        let common = &mut self.common;
+        let result = connection.on_packet(from, header, payload, &mut Context { now, common, up });
+        self.settle(place, now, result, up);
+    }
+
+    /// A packet for a connection that there is not.
+    #[cold]
+    fn on_stray(&mut self, now: Time, from: Path, datagram: &[u8], header: &Header) {
+        self.common.drops.no_connection += 1;
+        match self.ended.find(header.to_connection) {
+            // Our acknowledgement of its CLOSE was lost.
+            Some(ended) if ended.by_close => {
+                if header.kind == Kind::Close
+                    && verify(datagram, &self.common.keys, &ended.keys.theirs)
+                {
+                    let ended = ended.clone();
+                    self.acknowledge_close(&ended);
+                }
+            }
+            _ => self.refuse_stray(now, from, header),
+        }
+    }
+
+    /// The last word of a connection that the peer has closed ([WIRE-12.6]).
+    pub(super) fn acknowledge_close(&mut self, ended: &Ended) {
+        let mut header = Packet::new(Kind::Ack).header();
+        header.to_connection = ended.peer_id;
+        header.from_connection = ended.id;
+        header.from_port = self.common.config.address.port;
+        header.to_port = ended.peer.port;
+        header.ack = ended.ack;
+        self.reply(Transmit {
+            path: ended.path,
+            payload: Payload::EMPTY,
+            exceeds_mtu: false,
+            header: header.to_bytes(),
+            key: ended.keys.ours,
+        });
+    }
+
+    #[cold]
+    fn on_malformed(
+        &mut self,
+        now: Time,
+        from: Path,
+        datagram: &[u8],
+        error: ParseError,
+        up: &mut impl Upcalls,
+    ) {
+        match error {
+            ParseError::Version { theirs } => self.on_version(now, from, datagram, theirs, up),
+            ParseError::Foreign => self.common.drops.not_ours += 1,
+            _ => self.common.drops.malformed += 1,
+        }
+    }
+}

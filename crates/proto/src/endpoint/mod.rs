@@ -1,0 +1,274 @@
+//! One port on the network: all its connections.
+
+mod arriving;
+mod leaving;
+mod refusing;
+mod requests;
+mod setting_up;
+mod table;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use bcl_wire::JobKeys;
+
+use crate::buffers::Buffers;
+use crate::common::{Common, Context};
+use crate::config::Config;
+use crate::connection::{End, Stage};
+use crate::counters::{Depths, Drops, PeerInfo, Traffic};
+use crate::names::{Address, Path};
+use crate::random::Random;
+use crate::setup::cookie::Baker;
+use crate::setup::ended::{Ended, EndedList};
+use crate::slab::Slab;
+use crate::time::{Span, Time};
+use crate::transmit::Transmit;
+use crate::upcalls::Upcalls;
+
+use table::Table;
+
+pub use crate::message::EAGER_MAX as SYSTEM_MAX;
+
+/// Free memory kept for copies of what is sent.
+const COPIES_KEPT_BYTES: usize = 4 << 20;
+/// No timer is set to come sooner.
+const OVERDUE_PAUSE: Span = Span::from_us(20);
+
+/// See the crate.
+#[derive(Debug)]
+pub struct Endpoint {
+    common: Common,
+    connections: Table,
+    /// When which connection is due; entries that were overtaken stay until their time.
+    timers: BinaryHeap<Reverse<(Time, u32, u32)>>,
+    /// Connections that have something to send, by place and id; the first has the turn.
+    ready: VecDeque<(u32, u32)>,
+    /// Packets that the first has sent in its turn.
+    turn_packets: u32,
+    /// Answers that belong to no connection.
+    replies: VecDeque<Transmit>,
+    baker: Baker,
+    ended: EndedList,
+    /// Attempts at connections so far.
+    attempts: u32,
+    refused_at: Time,
+}
+
+impl Endpoint {
+    /// A port that knows nobody yet.
+    pub fn new(config: Config, job_key: &[u8; 32]) -> Self {
+        let mut random = Random::new(config.seed);
+        let baker = Baker::new(&mut random);
+        let common = Common {
+            keys: Box::new(JobKeys::derive(job_key)),
+            pool: Buffers::new(config.pool_bytes, config.pool_bytes),
+            stash: Buffers::new(config.stash_bytes, config.stash_bytes),
+            copies: Buffers::new(usize::MAX, COPIES_KEPT_BYTES),
+            waiting: Slab::default(),
+            drops: Drops::default(),
+            past: Traffic::default(),
+            random,
+            spent: Vec::new(),
+            is_closing: false,
+            config,
+        };
+        Self {
+            common,
+            connections: Table::default(),
+            timers: BinaryHeap::new(),
+            ready: VecDeque::new(),
+            turn_packets: 0,
+            replies: VecDeque::new(),
+            baker,
+            ended: EndedList::default(),
+            attempts: 0,
+            refused_at: Time(0),
+        }
+    }
+
+    /// Its own address.
+    pub fn address(&self) -> Address {
+        self.common.config.address
+    }
+
+    /// When [`on_timeout`](Self::on_timeout) is to be called, if nothing happens before.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.timers.peek().map(|Reverse((at, _, _))| *at)
+    }
+
+    /// Time has passed.
+    pub fn on_timeout(&mut self, now: Time, up: &mut impl Upcalls) {
+        self.free_spent();
+        while let Some(Reverse((at, place, id))) = self.timers.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.timers.pop();
+            let Some(connection) = self.connections.get_mut(place) else {
+                continue;
+            };
+            if connection.id != id || connection.timer != Some(at) {
+                continue;
+            }
+            connection.timer = None;
+            let mut result = Ok(());
+            if connection.deadline(now, &self.common.config) <= now {
+                let common = &mut self.common;
+                result = connection.on_time(&mut Context { now, common, up });
+            }
+            self.settle(place, now, result, up);
+        }
+    }
+
+    /// After something has happened to a connection: when is it due, has it something to send, is it over?
+    #[inline]
+    fn settle(&mut self, place: u32, now: Time, result: Result<(), End>, up: &mut impl Upcalls) {
+        if let Err(end) = result {
+            return self.end(place, now, end, up);
+        }
+        let Some(connection) = self.connections.get_mut(place) else {
+            return;
+        };
+        if !connection.is_queued && connection.is_ready(now) {
+            connection.is_queued = true;
+            self.ready.push_back((place, connection.id));
+        }
+        self.set_timer(place, now);
+    }
+
+    #[inline]
+    fn set_timer(&mut self, place: u32, now: Time) {
+        let Some(connection) = self.connections.get_mut(place) else {
+            return;
+        };
+        let deadline = connection.deadline(now, &self.common.config);
+        if connection.timer.is_none_or(|timer| deadline < timer) {
+            // What is due already waits for something else than time, such as its turn to be sent.
+            let at = deadline.max(now + OVERDUE_PAUSE);
+            connection.timer = Some(at);
+            self.timers.push(Reverse((at, place, connection.id)));
+        }
+    }
+
+    #[cold]
+    fn end(&mut self, place: u32, now: Time, end: End, up: &mut impl Upcalls) {
+        let Some(mut connection) = self.connections.remove(place) else {
+            return;
+        };
+        if let Some(agreed) = connection.agreed {
+            let by_close = end == End::Gone(crate::error::Cause::Closed);
+            let ended = Ended {
+                id: connection.id,
+                peer_id: connection.peer_id,
+                peer: connection.peer,
+                path: connection.path,
+                keys: connection.keys,
+                cookie: agreed.cookie,
+                ack: connection.expected(),
+                by_close,
+                at: now,
+            };
+            if by_close {
+                self.acknowledge_close(&ended);
+            }
+            if self.ended.push(ended) {
+                // It could be shown again: no cookie of before is believed any more.
+                self.baker.forget(&mut self.common.random);
+            }
+        }
+        let common = &mut self.common;
+        connection.end(end, &mut Context { now, common, up });
+    }
+
+    /// Whether all peers have answered [`close`](Self::close), or are gone.
+    pub fn is_drained(&self) -> bool {
+        self.common.is_closing && self.connections.is_empty() && self.replies.is_empty()
+    }
+
+    /// Whether there is a connection with this peer, or an attempt at one.
+    pub fn knows(&self, peer: Address) -> bool {
+        self.connections.knows(peer)
+    }
+
+    /// The driver has learned how long datagrams to this peer may be, without the headers of UDP and IP.
+    pub fn set_datagram_bytes(&mut self, peer: Address, datagram_bytes: u16) {
+        if let Some(connection) = self
+            .connections
+            .find(peer)
+            .and_then(|place| self.connections.get_mut(place))
+        {
+            connection.datagram_bytes = datagram_bytes;
+        }
+    }
+
+    /// The network says that nobody listens there (ICMP). It could be forged, so that it ends only attempts at a
+    /// connection; a peer with which one is up is asked, and given up sooner than another if it does not answer.
+    pub fn unreachable(&mut self, now: Time, path: Path, up: &mut impl Upcalls) {
+        for place in self.connections.places() {
+            let Some(connection) = self.connections.get_mut(place) else {
+                continue;
+            };
+            if connection.path.to == path.to {
+                let result = connection.on_unreachable(now);
+                self.settle(place, now, result, up);
+            }
+        }
+    }
+
+    /// All connections, and attempts at one.
+    pub fn peers(&self) -> impl Iterator<Item = PeerInfo> + '_ {
+        self.connections
+            .iter()
+            .filter(|connection| !connection.is_mirror)
+            .map(|connection| connection.info())
+    }
+
+    /// Packets that led to nothing.
+    pub fn drops(&self) -> Drops {
+        self.common.drops
+    }
+
+    /// The work of all connections, those that have ended included.
+    pub fn traffic(&self) -> Traffic {
+        let mut traffic = self.common.past;
+        for connection in self.connections.iter() {
+            traffic.add(&connection.traffic);
+        }
+        traffic
+    }
+
+    /// How full it is.
+    pub fn depths(&self) -> Depths {
+        let common = &self.common;
+        Depths {
+            peers: self.connections.len(),
+            pending: self.connections.iter().map(|c| c.pending()).sum(),
+            unexpected: common.waiting.len(),
+            unreleased: common.pool.lent(),
+            pool_bytes: common.pool.used_bytes(),
+            stash_bytes: common.stash.used_bytes(),
+            memory_bytes: size_of::<Self>()
+                + size_of::<JobKeys>()
+                + common.pool.memory_bytes()
+                + common.stash.memory_bytes()
+                + common.copies.memory_bytes()
+                + self.connections.memory_bytes(),
+        }
+    }
+
+    /// Copies whose packets have been handed out go back: the driver has sent them, or never will.
+    #[inline]
+    fn free_spent(&mut self) {
+        while let Some(name) = self.common.spent.pop() {
+            self.common.copies.give_back(name);
+        }
+    }
+
+    /// Whether a connection is being set up by us.
+    fn is_greeting(&self, place: u32) -> bool {
+        self.connections
+            .get(place)
+            .is_some_and(|connection| matches!(connection.stage, Stage::Greeting(_)))
+    }
+}

@@ -1,0 +1,172 @@
+//! Refusals: what we tell those who cannot be served, and what we believe of what we are told ([WIRE-10]).
+
+use bcl_wire::{
+    Header, Kind, Preamble, RefuseReason, VERSION, verify, version_detail, versions_of_detail,
+};
+
+use super::Endpoint;
+use crate::connection::{End, Stage};
+use crate::error::OpError;
+use crate::names::Path;
+use crate::time::{Span, Time};
+use crate::transmit::{Payload, Transmit};
+use crate::upcalls::Upcalls;
+
+/// Refusals are no more frequent than this, whatever comes in ([WIRE-10.2]).
+const PAUSE: Span = Span::from_us(100);
+/// Answers that wait to leave.
+const REPLIES_MAX: usize = 64;
+
+impl Endpoint {
+    /// Has an answer leave that belongs to no connection.
+    pub(super) fn reply(&mut self, transmit: Transmit) {
+        if self.replies.len() < REPLIES_MAX {
+            self.replies.push_back(transmit);
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        now: Time,
+        to: Path,
+        to_port: u16,
+        id: u32,
+        reason: RefuseReason,
+        detail: u64,
+    ) {
+        if now.since(self.refused_at) < PAUSE && self.refused_at != Time(0) {
+            return;
+        }
+        self.refused_at = now;
+        let mut header = Header::new(Kind::Refuse);
+        header.to_connection = id;
+        header.from_port = self.common.config.address.port;
+        header.to_port = to_port;
+        header.length = u64::from(reason.number());
+        header.offset = detail;
+        let key = *self.common.keys.setup();
+        self.reply(Transmit {
+            path: to,
+            payload: Payload::EMPTY,
+            exceeds_mtu: false,
+            header: header.to_bytes(),
+            key,
+        });
+    }
+
+    /// A HELLO of another job.
+    pub(super) fn refuse_job(&mut self, now: Time, to: Path, header: &Header) {
+        let (port, id) = (header.from_port, header.from_connection);
+        self.refuse(now, to, port, id, RefuseReason::Key, 0);
+    }
+
+    /// A packet for a connection that there is not; its sender will find out what became of the peer.
+    pub(super) fn refuse_stray(&mut self, now: Time, to: Path, header: &Header) {
+        let (port, id) = (header.from_port, header.from_connection);
+        if id != 0 {
+            self.refuse(now, to, port, id, RefuseReason::Stale, 0);
+        }
+    }
+
+    /// A packet of another version ([WIRE-1.5]).
+    pub(super) fn on_version(
+        &mut self,
+        now: Time,
+        from: Path,
+        datagram: &[u8],
+        theirs: u8,
+        up: &mut impl Upcalls,
+    ) {
+        self.common.drops.version += 1;
+        let Some(head) = Preamble::read(datagram) else {
+            return;
+        };
+        if !head.is_refusal {
+            let (port, id) = (head.from_port, head.from_connection);
+            let detail = version_detail(theirs);
+            return self.refuse(now, from, port, id, RefuseReason::Version, detail);
+        }
+        let error = OpError::VersionMismatch {
+            ours: VERSION,
+            theirs,
+        };
+        self.fail_greeting(now, from, head.to_connection, error, up);
+    }
+
+    /// REFUSE. Only an attempt at a connection fails by it; one that is up asks its peer who it is.
+    pub(super) fn on_refuse(
+        &mut self,
+        now: Time,
+        from: Path,
+        datagram: &[u8],
+        header: &Header,
+        up: &mut impl Upcalls,
+    ) {
+        let reason = u8::try_from(header.length).ok();
+        let Some(reason) = reason.and_then(RefuseReason::from_number) else {
+            self.common.drops.malformed += 1;
+            return;
+        };
+        let error = match reason {
+            RefuseReason::Stale => return self.on_stale(now, datagram, header, up),
+            RefuseReason::Key => OpError::KeyMismatch,
+            RefuseReason::Version => OpError::VersionMismatch {
+                ours: VERSION,
+                theirs: versions_of_detail(header.offset).1,
+            },
+            RefuseReason::NoPort => OpError::NoPort,
+            RefuseReason::NotAllowed | RefuseReason::Full => OpError::Unreachable,
+        };
+        self.fail_greeting(now, from, header.to_connection, error, up);
+    }
+
+    fn fail_greeting(
+        &mut self,
+        now: Time,
+        from: Path,
+        id: u32,
+        error: OpError,
+        up: &mut impl Upcalls,
+    ) {
+        let place = self.connections.place_of(id);
+        let place = place.filter(|place| self.is_greeting(*place));
+        let is_from_there = |place: &u32| {
+            let connection = self.connections.get(*place);
+            connection.is_some_and(|connection| connection.path.to == from.to)
+        };
+        let place = place.filter(is_from_there);
+        let Some((place, connection)) =
+            place.and_then(|place| Some((place, self.connections.get_mut(place)?)))
+        else {
+            self.common.drops.no_connection += 1;
+            return;
+        };
+        let Stage::Greeting(attempt) = &mut connection.stage else {
+            return;
+        };
+        if attempt.is_refused_again(error) {
+            self.settle(place, now, Err(End::Failed(error)), up);
+        }
+    }
+
+    /// The peer does not know the connection (any more). It may be a replay, or the peer has started anew.
+    fn on_stale(&mut self, now: Time, datagram: &[u8], header: &Header, up: &mut impl Upcalls) {
+        if !verify(datagram, &self.common.keys, self.common.keys.setup()) {
+            self.common.drops.check += 1;
+            return;
+        }
+        let Some(place) = self.connections.place_of(header.to_connection) else {
+            self.common.drops.no_connection += 1;
+            return;
+        };
+        let attempt = self.new_attempt(now);
+        let Some(connection) = self.connections.get_mut(place) else {
+            return;
+        };
+        // While our CONFIRM is under way, what was sent after it may well overtake it: it is said again.
+        if matches!(connection.stage, Stage::Up) && connection.doubt.is_none() {
+            connection.doubt = Some(attempt);
+        }
+        self.settle(place, now, Ok(()), up);
+    }
+}

@@ -1,0 +1,235 @@
+//! What the program wants.
+
+use super::{Endpoint, SYSTEM_MAX};
+use crate::common::Context;
+use crate::connection::{Connection, Stage};
+use crate::error::OpError;
+use crate::message::Class;
+use crate::message::queue::Message;
+use crate::names::{Address, MessageId, OpId, Rma, SystemHandle, Target};
+use crate::setup::Attempt;
+use crate::slab::Name;
+use crate::time::Time;
+use crate::upcalls::Upcalls;
+
+impl Endpoint {
+    /// The connection with a peer; a new one says HELLO. `None`: no way leads there.
+    #[inline]
+    fn reach(&mut self, now: Time, peer: Address, up: &mut impl Upcalls) -> Option<u32> {
+        match self.connections.find(peer) {
+            Some(place) => Some(place),
+            None => self.greet(now, peer, up),
+        }
+    }
+
+    #[cold]
+    fn greet(&mut self, now: Time, peer: Address, up: &mut impl Upcalls) -> Option<u32> {
+        if self.common.is_closing {
+            return None;
+        }
+        let path = up.path_to(peer)?;
+        let stage = Stage::Greeting(self.new_attempt(now));
+        let id = self.connections.propose(&mut self.common.random);
+        let connection = Connection::new(now, id, peer, path, stage, &self.common);
+        self.connections.insert(Box::new(connection)).ok()
+    }
+
+    pub(super) fn new_attempt(&mut self, now: Time) -> Attempt {
+        self.attempts += 1;
+        Attempt::new(now, self.attempts, self.common.random.next())
+    }
+
+    /// Sends a system message of at most [`SYSTEM_MAX`] bytes. True: it is complete, a copy was made. False: a copy
+    /// waits under the name that `name` gives it, and `sent` will be called.
+    #[inline]
+    pub fn send_system<U: Upcalls>(
+        &mut self,
+        now: Time,
+        to: Address,
+        data: &[u8],
+        up: &mut U,
+        name: impl FnOnce(&mut U) -> OpId,
+    ) -> bool {
+        self.free_spent();
+        let len_bytes = data.len() as u64;
+        let place = self.reach(now, to, up);
+        let Some((place, connection)) = place
+            .and_then(|place| Some((place, self.connections.get_mut(place)?)))
+            .filter(|_| data.len() <= SYSTEM_MAX)
+        else {
+            let op = name(up);
+            up.sent(to, 0, op, len_bytes, Err(OpError::Unreachable));
+            return false;
+        };
+        let Some(copy) = self.common.copies.take(data.len(), connection.id) else {
+            let op = name(up);
+            up.sent(to, 0, op, len_bytes, Err(OpError::Unreachable));
+            return false;
+        };
+        if let Some(bytes) = self.common.copies.get_mut(copy) {
+            bytes[..data.len()].copy_from_slice(data);
+        }
+        let size = crate::buffers::Buffers::cost(data.len());
+        let outgoing = &mut connection.outgoing;
+        let has_room = outgoing.buffered_bytes + size <= self.common.config.send_buffer_bytes;
+        outgoing.buffered_bytes += size;
+        let is_complete = has_room && matches!(connection.stage, Stage::Up);
+        let op = (!is_complete).then(|| name(up));
+        outgoing.push(Class::System, Message::new(0, len_bytes, op, Some(copy)));
+        self.settle(place, now, Ok(()), up);
+        is_complete
+    }
+
+    /// Sends `len_bytes` of the memory lent by `op` to a normal channel; `sent` is called when it is complete.
+    pub fn send_normal(
+        &mut self,
+        now: Time,
+        to: Address,
+        channel: u16,
+        op: OpId,
+        len_bytes: u64,
+        up: &mut impl Upcalls,
+    ) {
+        self.free_spent();
+        let place = self.reach(now, to, up);
+        let Some((place, connection)) =
+            place.and_then(|place| Some((place, self.connections.get_mut(place)?)))
+        else {
+            return up.sent(to, channel, op, len_bytes, Err(OpError::Unreachable));
+        };
+        let message = Message::new(channel, len_bytes, Some(op), None);
+        connection.outgoing.push(Class::Normal, message);
+        self.settle(place, now, Ok(()), up);
+    }
+
+    /// Sends a message to the system channel that may be lost, and never comes twice. False if it is longer than
+    /// a packet, there is no connection yet (then one is set up) or no room: it was dropped.
+    pub fn send_unreliable(
+        &mut self,
+        now: Time,
+        to: Address,
+        data: &[u8],
+        up: &mut impl Upcalls,
+    ) -> bool {
+        self.free_spent();
+        let place = self.reach(now, to, up);
+        let Some((place, connection)) =
+            place.and_then(|place| Some((place, self.connections.get_mut(place)?)))
+        else {
+            return false;
+        };
+        let fits = connection.is_up() && data.len() <= usize::from(connection.payload_limit());
+        let copy = fits
+            .then(|| self.common.copies.take(data.len(), connection.id))
+            .flatten();
+        let mut was_taken = false;
+        if let Some(name) = copy {
+            if let Some(bytes) = self.common.copies.get_mut(name) {
+                bytes[..data.len()].copy_from_slice(data);
+            }
+            was_taken = connection.push_unreliable(name, data.len() as u16);
+            if !was_taken {
+                self.common.copies.give_back(name);
+            }
+        }
+        self.settle(place, now, Ok(()), up);
+        was_taken
+    }
+
+    /// Starts a one-sided operation; `rma_done` is called when it is complete.
+    pub fn rma(&mut self, now: Time, to: Address, rma: Rma, up: &mut impl Upcalls) {
+        self.free_spent();
+        let place = self.reach(now, to, up);
+        let Some((place, connection)) =
+            place.and_then(|place| Some((place, self.connections.get_mut(place)?)))
+        else {
+            return up.rma_done(to, rma.window, rma.op, 0, Err(OpError::Unreachable));
+        };
+        connection.requester.push(rma);
+        self.settle(place, now, Ok(()), up);
+    }
+
+    /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
+    pub fn accept(
+        &mut self,
+        now: Time,
+        message: MessageId,
+        target: Target,
+        up: &mut impl Upcalls,
+    ) -> bool {
+        self.free_spent();
+        let name = Name {
+            slot: message.slot,
+            number: message.number,
+        };
+        let Some(waiting) = self.common.waiting.get(name) else {
+            return false;
+        };
+        let Some((place, connection)) = self
+            .connections
+            .place_of(waiting.connection)
+            .and_then(|place| Some((place, self.connections.get_mut(place)?)))
+        else {
+            return false;
+        };
+        let common = &mut self.common;
+        connection.accept(name, target, &mut Context { now, common, up });
+        self.settle(place, now, Ok(()), up);
+        true
+    }
+
+    /// A system message; empty if it was released. It stays where it is until then.
+    #[inline]
+    pub fn data(&self, message: &SystemHandle) -> &[u8] {
+        let name = Name {
+            slot: message.slot,
+            number: message.number,
+        };
+        let bytes = self.common.pool.get(name).unwrap_or(&[]);
+        bytes.get(..message.len_bytes as usize).unwrap_or(&[])
+    }
+
+    /// Gives a system message back. False if it was given back before.
+    #[inline]
+    pub fn release(&mut self, message: &SystemHandle) -> bool {
+        let name = Name {
+            slot: message.slot,
+            number: message.number,
+        };
+        if !self.common.pool.is_lent(name) {
+            return false;
+        }
+        let Some((owner, size)) = self.common.pool.give_back(name) else {
+            return false;
+        };
+        if let Some(connection) = self
+            .connections
+            .place_of(owner)
+            .and_then(|place| self.connections.get_mut(place))
+        {
+            let inbox = &mut connection.inbox;
+            inbox.pool_bytes = inbox.pool_bytes.saturating_sub(size);
+        }
+        true
+    }
+
+    /// Takes leave of all peers. What was sent before still goes out, for as long as the driver goes on
+    /// until [`is_drained`](Self::is_drained); what is not complete then never will be. The memory lent to sends
+    /// that are not complete is used until then.
+    pub fn close(&mut self, now: Time, up: &mut impl Upcalls) {
+        self.free_spent();
+        self.common.is_closing = true;
+        for place in self.connections.places() {
+            let Some(connection) = self.connections.get_mut(place) else {
+                continue;
+            };
+            let common = &mut self.common;
+            connection.close(&mut Context { now, common, up });
+            if connection.is_useless() {
+                self.connections.remove(place);
+            } else {
+                self.settle(place, now, Ok(()), up);
+            }
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! HELLO, WELCOME, CONFIRM ([WIRE-4]).
+
+use std::net::Ipv4Addr;
+
+use bcl_wire::body::Setup;
+use bcl_wire::{Header, Kind, Transcript, verify};
+
+use super::Endpoint;
+use crate::common::Context;
+use crate::connection::packet::inline;
+use crate::connection::{Agreed, Connection, End, Keys, Stage};
+use crate::error::{Cause, OpError};
+use crate::names::{Address, Path};
+use crate::serial::before;
+use crate::setup::{Greeting, attempt_of};
+use crate::time::Time;
+use crate::transmit::Transmit;
+use crate::upcalls::Upcalls;
+
+/// What to do with a CONFIRM whose cookie is good ([WIRE-4.7]).
+enum Claim {
+    /// Nobody is in its way.
+    New,
+    /// It takes the place of our own attempt, with what waits there.
+    TakesOver(u32),
+    /// It takes the place of a connection, which ends.
+    Replaces(u32),
+    /// It is the connection that there is: our answer was lost.
+    Same(u32),
+    /// It is older than the connection that there is, or must wait for ours.
+    Stale,
+}
+
+impl Endpoint {
+    /// Payload of a packet of a set-up, if it is for us and its check is right.
+    fn setup_of(&mut self, datagram: &[u8], payload: &[u8]) -> Option<Setup> {
+        let Some(body) = Setup::from_bytes(payload) else {
+            self.common.drops.malformed += 1;
+            return None;
+        };
+        if body.job_id != self.common.keys.id() {
+            self.common.drops.job += 1;
+            return None;
+        }
+        if !verify(datagram, &self.common.keys, self.common.keys.setup()) {
+            self.common.drops.check += 1;
+            return None;
+        }
+        Some(body)
+    }
+
+    fn own_node(&self) -> u32 {
+        self.common.config.address.node.into()
+    }
+
+    pub(super) fn on_hello(
+        &mut self,
+        now: Time,
+        from: Path,
+        datagram: &[u8],
+        header: &Header,
+        payload: &[u8],
+    ) {
+        let is_foreign =
+            Setup::from_bytes(payload).is_some_and(|body| body.job_id != self.common.keys.id());
+        let Some(mut body) = self.setup_of(datagram, payload) else {
+            if is_foreign {
+                self.refuse_job(now, from, header);
+            }
+            return;
+        };
+        if body.responder_node != self.own_node() || header.from_port == 0 {
+            self.common.drops.not_ours += 1;
+            return;
+        }
+        if self.common.is_closing || !self.gives_way(now, initiator(&body, header)) {
+            return;
+        }
+        body.responder_incarnation = self.common.config.incarnation;
+        body.cookie_time = now.0;
+        body.cookie = self.baker.bake(from, ports(header), &body);
+        let mut answer = Header::new(Kind::Welcome);
+        answer.to_connection = header.from_connection;
+        answer.from_connection = self.connections.propose(&mut self.common.random);
+        answer.from_port = header.to_port;
+        answer.to_port = header.from_port;
+        answer.message = self.attempts;
+        answer.offset = self.cookie_of(initiator(&body, header));
+        answer.payload_len_bytes = Setup::LEN as u16;
+        let key = *self.common.keys.setup();
+        self.reply(Transmit {
+            path: from,
+            payload: inline(&body.to_bytes()),
+            exceeds_mtu: false,
+            header: answer.to_bytes(),
+            key,
+        });
+    }
+
+    /// Names the connection with a peer, if there is one.
+    fn cookie_of(&mut self, peer: Address) -> u64 {
+        let place = self.connections.find(peer);
+        place
+            .and_then(|place| self.connections.get(place)?.agreed)
+            .map_or(0, |agreed| agreed.cookie)
+    }
+
+    /// Whether a HELLO is answered although we may be saying one as well: that of the lower address goes first
+    /// ([WIRE-4.6]).
+    fn gives_way(&mut self, now: Time, peer: Address) -> bool {
+        let own = self.common.config.address;
+        let connection = self
+            .connections
+            .find(peer)
+            .and_then(|place| self.connections.get_mut(place));
+        match connection.map(|connection| &mut connection.stage) {
+            Some(Stage::Greeting(_) | Stage::Confirming(_)) if own < peer => false,
+            Some(Stage::Greeting(attempt)) if own > peer => {
+                attempt.hold_back(now);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    pub(super) fn on_welcome(
+        &mut self,
+        now: Time,
+        from: Path,
+        datagram: &[u8],
+        header: &Header,
+        payload: &[u8],
+        up: &mut impl Upcalls,
+    ) {
+        let Some(body) = self.setup_of(datagram, payload) else {
+            return;
+        };
+        let own = self.common.config.address;
+        let transcript = Transcript {
+            initiator: (body.initiator_node, own.port),
+            responder: (body.responder_node, header.from_port),
+            ..transcript(&body)
+        };
+        let place = self.connections.place_of(header.to_connection);
+        let Some((place, connection)) =
+            place.and_then(|place| Some((place, self.connections.get_mut(place)?)))
+        else {
+            self.common.drops.no_connection += 1;
+            return;
+        };
+        let is_ours = body.initiator_incarnation == self.common.config.incarnation
+            && body.initiator_node == u32::from(own.node)
+            && responder(&body, header) == connection.peer;
+        if is_ours
+            && let Some(doubt) = &connection.doubt
+            && doubt.nonce == body.initiator_nonce
+        {
+            // Fresh word of the peer whether it has our connection ([WIRE-4.10]).
+            connection.doubt = None;
+            let result = match connection.is(header.offset) {
+                true => Ok(()),
+                false => Err(End::Gone(Cause::Restarted)),
+            };
+            return self.settle(place, now, result, up);
+        }
+        let Stage::Greeting(attempt) = &connection.stage else {
+            self.common.drops.stale_setup += 1;
+            return;
+        };
+        if !is_ours || attempt.nonce != body.initiator_nonce {
+            self.common.drops.stale_setup += 1;
+            return;
+        }
+        let trip = (attempt.times == 1).then(|| now.since(attempt.said_at));
+        let mut attempt = attempt.clone();
+        attempt.restart(now);
+        let agreed = Agreed {
+            incarnation: body.responder_incarnation,
+            attempt: header.message,
+            cookie: body.cookie,
+        };
+        let to_connection = header.from_connection;
+        let greeting = Greeting {
+            attempt,
+            body,
+            to_connection,
+        };
+        connection.path = from;
+        let keys = self.common.keys.connection(&transcript);
+        let keys = Keys {
+            ours: keys.from_initiator,
+            theirs: keys.from_responder,
+        };
+        let stage = Stage::Confirming(greeting);
+        connection.agree(now, agreed, keys, to_connection, stage);
+        if let Some(trip) = trip {
+            connection.on_set_up_trip(now, trip);
+        }
+        self.settle(place, now, Ok(()), up);
+    }
+
+    pub(super) fn on_confirm(
+        &mut self,
+        now: Time,
+        from: Path,
+        datagram: &[u8],
+        header: &Header,
+        payload: &[u8],
+        up: &mut impl Upcalls,
+    ) {
+        let Some(body) = self.setup_of(datagram, payload) else {
+            return;
+        };
+        let is_ours = body.responder_node == self.own_node()
+            && body.responder_incarnation == self.common.config.incarnation;
+        let is_fresh = is_ours
+            && self.baker.knows(now, from, ports(header), &body)
+            && !self.ended.has_cookie(body.cookie);
+        if !is_fresh || self.common.is_closing {
+            self.common.drops.stale_setup += 1;
+            return;
+        }
+        let peer = initiator(&body, header);
+        let agreed = Agreed {
+            incarnation: body.initiator_incarnation,
+            attempt: attempt_of(body.initiator_nonce),
+            cookie: body.cookie,
+        };
+        let transcript = Transcript {
+            initiator: (body.initiator_node, header.from_port),
+            responder: (body.responder_node, header.to_port),
+            ..transcript(&body)
+        };
+        let keys = self.common.keys.connection(&transcript);
+        let keys = Keys {
+            ours: keys.from_responder,
+            theirs: keys.from_initiator,
+        };
+        let names = (header.from_connection, header.to_connection);
+        match self.claim(peer, &agreed) {
+            Claim::Stale => self.common.drops.stale_setup += 1,
+            Claim::Same(place) => {
+                if let Some(connection) = self.connections.get_mut(place) {
+                    connection.confirm(now);
+                }
+                self.settle(place, now, Ok(()), up);
+            }
+            Claim::New => self.enter(now, None, (peer, from), (agreed, keys), names, up),
+            Claim::TakesOver(place) => {
+                let old = self.connections.remove(place);
+                self.enter(now, old, (peer, from), (agreed, keys), names, up);
+            }
+            Claim::Replaces(place) => {
+                self.end(place, now, End::Gone(Cause::Restarted), up);
+                self.enter(now, None, (peer, from), (agreed, keys), names, up);
+            }
+        }
+    }
+
+    fn claim(&mut self, peer: Address, agreed: &Agreed) -> Claim {
+        let own = self.common.config.address;
+        if let Some(connection) = self
+            .connections
+            .iter()
+            .find(|other| other.peer == peer && other.is(agreed.cookie))
+        {
+            let place = self.connections.place_of(connection.id);
+            return place.map_or(Claim::Stale, Claim::Same);
+        }
+        if peer == own {
+            return Claim::New;
+        }
+        let Some(place) = self.connections.find(peer) else {
+            return Claim::New;
+        };
+        let Some(connection) = self.connections.get(place) else {
+            return Claim::New;
+        };
+        match (&connection.stage, &connection.agreed) {
+            (Stage::Greeting(_), _) | (_, None) => Claim::TakesOver(place),
+            (_, Some(current)) if agreed.incarnation < current.incarnation => Claim::Stale,
+            (_, Some(current)) if agreed.incarnation > current.incarnation => {
+                Claim::Replaces(place)
+            }
+            (_, Some(current)) if !before(current.attempt, agreed.attempt) => Claim::Stale,
+            (Stage::Confirming(_), _) if own < peer => Claim::Stale,
+            (Stage::Confirming(_), _) => Claim::TakesOver(place),
+            (Stage::Up, _) => Claim::Replaces(place),
+        }
+    }
+
+    /// The connection is there. What waited for one of our own making is sent by it.
+    fn enter(
+        &mut self,
+        now: Time,
+        old: Option<Box<Connection>>,
+        (peer, path): (Address, Path),
+        (agreed, keys): (Agreed, Keys),
+        (peer_id, proposed): (u32, u32),
+        up: &mut impl Upcalls,
+    ) {
+        let mut connection = match old {
+            Some(mut old) => {
+                old.restart();
+                old.path = path;
+                old.timer = None;
+                old.is_queued = false;
+                old
+            }
+            None => {
+                let id = proposed;
+                Box::new(Connection::new(
+                    now,
+                    id,
+                    peer,
+                    path,
+                    Stage::Up,
+                    &self.common,
+                ))
+            }
+        };
+        connection.id = proposed;
+        connection.is_mirror = peer == self.common.config.address;
+        connection.agree(now, agreed, keys, peer_id, Stage::Up);
+        connection.confirm(now);
+        let inserted = self
+            .connections
+            .insert(connection)
+            .or_else(|mut connection| {
+                // Somebody has taken the place since it was proposed; the peer learns the name from our answer.
+                connection.id = self.connections.propose(&mut self.common.random);
+                self.connections.insert(connection)
+            });
+        let place = match inserted {
+            Ok(place) => place,
+            Err(mut connection) => {
+                let common = &mut self.common;
+                let end = End::Failed(OpError::Unreachable);
+                return connection.end(end, &mut Context { now, common, up });
+            }
+        };
+        if let Some(connection) = self.connections.get_mut(place) {
+            let common = &mut self.common;
+            connection.on_up(&mut Context { now, common, up });
+        }
+        self.settle(place, now, Ok(()), up);
+    }
+}
+
+fn initiator(body: &Setup, header: &Header) -> Address {
+    Address {
+        node: Ipv4Addr::from(body.initiator_node),
+        port: header.from_port,
+    }
+}
+
+fn responder(body: &Setup, header: &Header) -> Address {
+    Address {
+        node: Ipv4Addr::from(body.responder_node),
+        port: header.from_port,
+    }
+}
+
+/// Ports of a packet of the initiator: its own and ours.
+fn ports(header: &Header) -> [u16; 2] {
+    [header.from_port, header.to_port]
+}
+
+/// What a set-up is about, but for the addresses.
+fn transcript(body: &Setup) -> Transcript {
+    Transcript {
+        initiator: (0, 0),
+        responder: (0, 0),
+        initiator_incarnation: body.initiator_incarnation,
+        responder_incarnation: body.responder_incarnation,
+        initiator_nonce: body.initiator_nonce,
+        cookie: body.cookie,
+    }
+}

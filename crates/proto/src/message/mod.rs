@@ -1,0 +1,27 @@
+//! Messages: how they leave, and how they come together again ([WIRE-6]).
+
+pub mod inbox;
+pub mod outgoing;
+pub mod queue;
+pub mod refusal;
+pub mod waiting;
+
+/// Longest system message, and longest normal message that is sent before a buffer is known ([WIRE-6.2]).
+pub const EAGER_MAX: usize = 8192;
+
+/// Messages that are refused together when there is no room ([WIRE-9]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    System = 0,
+    Normal = 1,
+}
+
+impl Class {
+    pub fn of_channel(channel: u16) -> Self {
+        if channel == 0 {
+            Self::System
+        } else {
+            Self::Normal
+        }
+    }
+}

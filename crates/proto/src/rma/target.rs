@@ -1,0 +1,237 @@
+//! The owner's half: performs what peers ask, each thing once.
+
+use std::collections::VecDeque;
+
+use bcl_wire::body::AtomicBody;
+use bcl_wire::{Flags, Header, Kind, PAYLOAD_MAX, RmaStatus};
+
+use super::SLOTS;
+use crate::common::Context;
+use crate::connection::packet::{Content, Packet};
+use crate::error::Refusal;
+use crate::message::inbox::Sender;
+use crate::message::outgoing::Broken;
+use crate::names::{Atomic, WindowPut};
+use crate::serial::distance;
+use crate::upcalls::Upcalls;
+
+/// Answers that wait to leave; requests beyond that are not taken, and come again.
+const ANSWERS_MAX: usize = 2 * SLOTS;
+
+/// What is remembered of an operation, so that it is not performed twice: 32 bytes.
+#[derive(Debug, Clone, Copy)]
+struct Outcome {
+    operation: u32,
+    is_done: bool,
+    status: RmaStatus,
+    value: u64,
+    /// Where a put began.
+    start: u64,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Owner {
+    /// By slot; there only for peers that use windows.
+    outcomes: Option<Box<[Option<Outcome>; SLOTS]>>,
+    answers: VecDeque<Packet>,
+}
+
+impl Owner {
+    #[inline]
+    pub fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    pub fn next_answer(&mut self) -> Option<Packet> {
+        self.answers.pop_front()
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        let outcomes = self
+            .outcomes
+            .as_ref()
+            .map_or(0, |_| size_of::<[Option<Outcome>; SLOTS]>());
+        outcomes + self.answers.capacity() * size_of::<Packet>()
+    }
+
+    /// PUT, GET or ATOMIC, in order. False: no room to answer, the packet is not taken.
+    pub fn on_request<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        sender: Sender,
+        cx: &mut Context<'_, U>,
+    ) -> Result<bool, Broken> {
+        let slot = usize::from(header.slot);
+        if slot >= SLOTS {
+            return Err(Broken("slot"));
+        }
+        if self.answers.len() >= ANSWERS_MAX {
+            return Ok(false);
+        }
+        let outcomes = self.outcomes.get_or_insert_with(|| Box::new([None; SLOTS]));
+        let known =
+            outcomes[slot].filter(|outcome| distance(header.message, outcome.operation) <= 0);
+        match known {
+            Some(outcome) if outcome.operation != header.message => return Ok(true),
+            Some(outcome) if outcome.is_done && header.kind != Kind::Get => {
+                self.answer(header, outcome);
+                return Ok(true);
+            }
+            _ => {}
+        }
+        match header.kind {
+            Kind::Put if known.is_none() && !header.flags.contains(Flags::FIRST) => {
+                return Err(Broken("piece of PUT"));
+            }
+            Kind::Put => self.put(header, payload, known, sender, cx),
+            Kind::Atomic => self.atomic(header, payload, sender, cx)?,
+            _ => return Ok(self.get(header, sender, cx)),
+        }
+        Ok(true)
+    }
+
+    fn remember(&mut self, header: &Header, outcome: Outcome) {
+        if let Some(outcomes) = &mut self.outcomes {
+            outcomes[usize::from(header.slot)] = Some(outcome);
+        }
+    }
+
+    fn answer(&mut self, header: &Header, outcome: Outcome) {
+        self.answers.push_back(Packet {
+            channel: header.channel,
+            slot: header.slot,
+            message: header.message,
+            offset: outcome.value,
+            length: u64::from(outcome.status.number()),
+            ..Packet::new(Kind::Answer)
+        });
+    }
+
+    fn put<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        known: Option<Outcome>,
+        sender: Sender,
+        cx: &mut Context<'_, U>,
+    ) {
+        let mut outcome = match known {
+            Some(outcome) => outcome,
+            None => Outcome {
+                operation: header.message,
+                is_done: false,
+                status: RmaStatus::Ok,
+                value: 0,
+                start: header.offset,
+            },
+        };
+        let is_last = header.flags.contains(Flags::LAST);
+        // Once a piece was refused the others are not looked at: the put has failed as a whole.
+        if outcome.status == RmaStatus::Ok {
+            let put = WindowPut {
+                window: header.channel,
+                start: outcome.start,
+                len_bytes: header.length,
+                offset: header.offset,
+                is_last,
+            };
+            let result = cx.up.window_put(sender.peer, put, payload);
+            outcome.status = status(result);
+        }
+        outcome.is_done = is_last;
+        self.remember(header, outcome);
+        if is_last {
+            self.answer(header, outcome);
+        }
+    }
+
+    fn atomic<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        sender: Sender,
+        cx: &mut Context<'_, U>,
+    ) -> Result<(), Broken> {
+        let atomic = match AtomicBody::from_bytes(payload).ok_or(Broken("ATOMIC"))? {
+            AtomicBody::FetchAdd(value) => Atomic::FetchAdd(value),
+            AtomicBody::CompareSwap { expected, new } => Atomic::CompareSwap { expected, new },
+        };
+        let result = cx
+            .up
+            .window_atomic(sender.peer, header.channel, header.offset, atomic);
+        let outcome = Outcome {
+            operation: header.message,
+            is_done: true,
+            status: status(result.map(drop)),
+            value: result.unwrap_or(0),
+            start: header.offset,
+        };
+        self.remember(header, outcome);
+        self.answer(header, outcome);
+        Ok(())
+    }
+
+    /// Reads anew even if asked again: what was read is not remembered, only that it was.
+    fn get<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        sender: Sender,
+        cx: &mut Context<'_, U>,
+    ) -> bool {
+        let len = header.length.min(PAYLOAD_MAX as u64) as usize;
+        let Some(name) = cx.common.copies.take(len, sender.connection) else {
+            return false;
+        };
+        let room = cx
+            .common
+            .copies
+            .get_mut(name)
+            .and_then(|b| b.get_mut(..len));
+        let result = match room {
+            Some(into) => cx
+                .up
+                .window_get(sender.peer, header.channel, header.offset, into),
+            None => Err(Refusal::Range),
+        };
+        let outcome = Outcome {
+            operation: header.message,
+            is_done: true,
+            status: status(result),
+            value: 0,
+            start: header.offset,
+        };
+        self.remember(header, outcome);
+        self.answer(header, outcome);
+        match self.answers.back_mut() {
+            Some(answer) if result.is_ok() => {
+                answer.payload = Content::Buffer {
+                    name,
+                    at: 0,
+                    len: len as u16,
+                };
+            }
+            _ => cx.common.spent.push(name),
+        }
+        true
+    }
+
+    /// The connection ends.
+    pub fn clear<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) {
+        for answer in self.answers.drain(..) {
+            if let Content::Buffer { name, .. } = answer.payload {
+                cx.common.spent.push(name);
+            }
+        }
+    }
+}
+
+fn status(result: Result<(), Refusal>) -> RmaStatus {
+    match result {
+        Ok(()) => RmaStatus::Ok,
+        Err(Refusal::Denied) => RmaStatus::Denied,
+        Err(Refusal::Range) => RmaStatus::Range,
+        Err(Refusal::NoWindow) => RmaStatus::NoWindow,
+    }
+}

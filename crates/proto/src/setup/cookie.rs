@@ -1,0 +1,59 @@
+//! The responder's nonce, from which it knows its own WELCOME again without having kept anything ([WIRE-4.3]).
+
+use std::net::IpAddr;
+
+use bcl_wire::body::Setup;
+use bcl_wire::siphash24;
+
+use crate::names::Path;
+use crate::random::Random;
+use crate::time::{Span, Time};
+
+/// How long a cookie is good.
+pub const LIFE: Span = Span::from_ms(5_000);
+
+/// Makes cookies and knows them again.
+#[derive(Debug)]
+pub struct Baker {
+    secret: [u64; 2],
+}
+
+impl Baker {
+    pub fn new(random: &mut Random) -> Self {
+        Self {
+            secret: [random.next(), random.next()],
+        }
+    }
+
+    /// All cookies made so far are worth nothing.
+    pub fn forget(&mut self, random: &mut Random) {
+        *self = Self::new(random);
+    }
+
+    pub fn bake(&self, from: Path, ports: [u16; 2], body: &Setup) -> u64 {
+        let (high, low) = match from.to.ip() {
+            IpAddr::V4(ip) => (0, u64::from(u32::from(ip))),
+            IpAddr::V6(ip) => ((u128::from(ip) >> 64) as u64, u128::from(ip) as u64),
+        };
+        let ports = u64::from(ports[0]) << 32 | u64::from(ports[1]) << 16;
+        siphash24(
+            self.secret,
+            &[
+                high,
+                low,
+                ports | u64::from(from.to.port()),
+                body.initiator_incarnation,
+                body.responder_incarnation,
+                body.initiator_nonce,
+                u64::from(body.initiator_node) << 32 | u64::from(body.responder_node),
+                body.cookie_time,
+            ],
+        )
+    }
+
+    /// Whether the cookie was made here, not long ago, for this.
+    pub fn knows(&self, now: Time, from: Path, ports: [u16; 2], body: &Setup) -> bool {
+        let made_at = Time(body.cookie_time);
+        made_at <= now && now.since(made_at) <= LIFE && body.cookie == self.bake(from, ports, body)
+    }
+}

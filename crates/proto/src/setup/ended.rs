@@ -1,0 +1,53 @@
+//! Connections that have ended not long ago: what comes late for them is told from what is new ([WIRE-4.8]).
+
+use std::collections::VecDeque;
+
+use super::cookie::LIFE;
+use crate::connection::Keys;
+use crate::names::{Address, Path};
+use crate::time::Time;
+
+/// How many are remembered.
+const ENDED_MAX: usize = 64;
+
+/// What is remembered of a connection.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    pub id: u32,
+    pub peer_id: u32,
+    pub peer: Address,
+    pub path: Path,
+    pub keys: Keys,
+    pub cookie: u64,
+    /// All of the peer's sequenced packets before this were taken.
+    pub ack: u32,
+    /// Whether the peer said CLOSE, and may say it again because our acknowledgement was lost.
+    pub by_close: bool,
+    pub at: Time,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct EndedList(VecDeque<Ended>);
+
+impl EndedList {
+    /// Remembers one. True if an earlier one was forgotten before its cookie was too old to be shown again.
+    pub fn push(&mut self, ended: Ended) -> bool {
+        let now = ended.at;
+        let forgotten = if self.0.len() >= ENDED_MAX {
+            self.0.pop_front()
+        } else {
+            None
+        };
+        self.0.push_back(ended);
+        forgotten.is_some_and(|forgotten| now.since(forgotten.at) <= LIFE)
+    }
+
+    pub fn has_cookie(&self, cookie: u64) -> bool {
+        self.0.iter().any(|ended| ended.cookie == cookie)
+    }
+
+    pub fn find(&self, id: u32) -> Option<&Ended> {
+        self.0.iter().find(|ended| ended.id == id)
+    }
+}
