@@ -353,7 +353,8 @@ fn two_hosts_with_one_node_number_are_refused() {
 fn job_of_this_program(hosts: &Namespaces, node: &Node, test: &str) -> Output {
     let program = std::env::current_exe().unwrap();
     let program = program.to_str().unwrap();
-    let options = ["--hosts", "left:2,right:2", "-x", "BCL_TEST_PART=1", "--"];
+    let settings = ["-x", "BCL_TEST_PART=1", "-x", "BCL_DEAD_AFTER_MS=500", "--"];
+    let options = [&["--hosts", "left:2,right:2"], &settings[..]].concat();
     let test = [program, "--exact", test, "--nocapture"];
     finish(
         hosts
@@ -364,46 +365,141 @@ fn job_of_this_program(hosts: &Namespaces, node: &Node, test: &str) -> Output {
 }
 
 #[test]
-fn processes_on_two_hosts_exchange_addresses_and_reach_those_beside_them() {
+fn processes_on_two_hosts_exchange_addresses_and_messages() {
     if std::env::var_os("BCL_TEST_PART").is_none() {
         let node = Node::new();
         let Some(hosts) = Namespaces::new(&node) else {
             return;
         };
-        let test = "processes_on_two_hosts_exchange_addresses_and_reach_those_beside_them";
+        let test = "processes_on_two_hosts_exchange_addresses_and_messages";
         let output = job_of_this_program(&hosts, &node, test);
         assert!(output.status.success(), "{}", text(&output));
-        assert!(node.names().is_empty());
         return;
     }
     let mut job = Job::from_env().unwrap().unwrap();
-    let mut port = Port::open().unwrap();
-    let mine = port.address().to_string();
-    let all = job.exchange(mine.as_bytes()).unwrap();
-    let all: Vec<bcl::Address> = all
-        .iter()
-        .map(|blob| std::str::from_utf8(blob).unwrap().parse().unwrap())
-        .collect();
+    let mut port = open_as_on_a_host_of_its_own();
+    let all = addresses(&mut job, &port);
     let nodes: Vec<_> = all.iter().map(|address| address.node.to_string()).collect();
     assert_eq!(nodes, ["10.99.0.1", "10.99.0.1", "10.99.0.2", "10.99.0.2"]);
-    let beside = all[job.rank() as usize ^ 1];
-    port.send_system(beside, &job.rank().to_le_bytes(), 0)
-        .unwrap();
-    let (mut is_sent, mut has_come) = (false, false);
-    while !(is_sent && has_come) {
+    let own = job.rank();
+    let others: Vec<u32> = (0..4).filter(|rank| *rank != own).collect();
+    for rank in &others {
+        port.post(*rank as u16 + 1, vec![0; LONG], 0).unwrap();
+    }
+    for rank in &others {
+        let to = all[*rank as usize];
+        port.send_system(to, &own.to_le_bytes(), 0).unwrap();
+        port.send(to, own as u16 + 1, vec![own as u8; LONG], 0)
+            .unwrap();
+    }
+    let (mut sent, mut came, mut received) = (0, 0, 0);
+    while (sent, came, received) != (6, 3, 3) {
         match port.wait(Which::Any, None).unwrap() {
-            Some(Event::Sent { result, .. }) => is_sent = result.is_ok(),
+            Some(Event::Sent { result, .. }) => {
+                assert_eq!(result, Ok(()));
+                sent += 1;
+            }
             Some(Event::Message(message)) => {
-                assert_eq!(port.data(&message), (job.rank() ^ 1).to_le_bytes());
+                let rank = u32::from_le_bytes(port.data(&message).try_into().unwrap());
+                assert_eq!(message.from(), all[rank as usize]);
                 port.release(message).unwrap();
-                has_come = true;
+                came += 1;
+            }
+            Some(Event::Received {
+                result,
+                channel,
+                buffer,
+                ..
+            }) => {
+                assert_eq!(result, Ok(()));
+                let bytes = buffer.unwrap().into_vec();
+                assert!(bytes.iter().all(|byte| u16::from(*byte) + 1 == channel));
+                received += 1;
+            }
+            Some(Event::PeerUp { peer, tier, .. }) => {
+                let expected = if peer.node == port.address().node {
+                    "shm"
+                } else {
+                    "udp"
+                };
+                assert_eq!(tier, expected);
             }
             _ => {}
         }
     }
-    let long = vec![job.rank() as u8; bcl::job::BLOB_MAX];
+    // As a barrier: nobody closes its port before all have their messages.
+    let long = vec![own as u8; bcl::job::BLOB_MAX];
     for (rank, blob) in job.exchange(&long).unwrap().iter().enumerate() {
         assert_eq!(*blob, vec![rank as u8; bcl::job::BLOB_MAX]);
+    }
+}
+
+const LONG: usize = 300_000;
+
+/// Namespaces share files, and hosts do not.
+fn open_as_on_a_host_of_its_own() -> Port {
+    let variable = |name: &str| std::env::var(name).unwrap();
+    let folder = std::path::Path::new(&variable("BCL_DIR")).join(variable("BCL_NODE"));
+    Port::options().folder(folder).open().unwrap()
+}
+
+fn addresses(job: &mut Job, port: &Port) -> Vec<bcl::Address> {
+    let mine = port.address().to_string();
+    let all = job.exchange(mine.as_bytes()).unwrap();
+    let texts = all.iter().map(|blob| std::str::from_utf8(blob).unwrap());
+    texts.map(|text| text.parse().unwrap()).collect()
+}
+
+#[test]
+fn the_death_of_a_process_is_news_on_other_hosts() {
+    if std::env::var_os("BCL_TEST_PART").is_none() {
+        let node = Node::new();
+        let Some(hosts) = Namespaces::new(&node) else {
+            return;
+        };
+        let test = "the_death_of_a_process_is_news_on_other_hosts";
+        let output = job_of_this_program(&hosts, &node, test);
+        assert_eq!(
+            output.status.code(),
+            Some(128 + libc::SIGKILL),
+            "{}",
+            text(&output)
+        );
+        assert!(text(&output).contains("rank 3 on "), "{}", text(&output));
+        let told = text(&output).matches("gone: 3").count();
+        assert_eq!(told, 3, "{}", text(&output));
+        return;
+    }
+    // To be ended by the launcher is not what is looked at.
+    // SAFETY: ignoring a signal runs no code of ours.
+    unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
+    let mut job = Job::from_env().unwrap().unwrap();
+    let mut port = open_as_on_a_host_of_its_own();
+    let all = addresses(&mut job, &port);
+    if job.rank() != 3 {
+        port.send_system(all[3], b"are you there?", bcl::QUIET)
+            .unwrap();
+    }
+    if job.rank() != 3 {
+        // Nobody posts for it: what is pending is looked after.
+        port.send(all[3], 1, vec![0; LONG], 0).unwrap();
+    }
+    let mut met = 0;
+    loop {
+        match port.wait(Which::Any, None).unwrap() {
+            Some(Event::Message(message)) => {
+                port.release(message).unwrap();
+                met += 1;
+                if met == 3 {
+                    signal(std::process::id(), libc::SIGKILL);
+                }
+            }
+            Some(Event::PeerGone { peer, .. }) if peer == all[3] => {
+                println!("gone: 3");
+                return;
+            }
+            _ => {}
+        }
     }
 }
 

@@ -41,6 +41,7 @@ fn namespaces_are_two_hosts() {
         for line in lines.lines() {
             let line: Value = serde_json::from_str(line).unwrap();
             assert_eq!(line["hosts"], 2);
+            assert_eq!(line["device"], "udp");
         }
     }
     assert!(node.names().is_empty());

@@ -116,6 +116,8 @@ pub enum Device {
     Auto,
     /// Shared memory.
     Shm,
+    /// UDP, to a partner on this host as well.
+    Udp,
 }
 
 #[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bcl::{Address, CopyMode, Event, JobKey, Port, PortOptions, Which};
 
-use super::arguments::{Copy, Hosts, Options, Wait};
+use super::arguments::{Copy, Device, Hosts, Options, Wait};
 use super::endpoint::{Endpoint, Word};
 use super::netns;
 use crate::cores;
@@ -105,11 +105,18 @@ pub fn as_partner(options: &Options, initiator: Address) -> Result<Endpoint> {
 }
 
 fn port_options(options: &Options) -> PortOptions {
-    let port = Port::options();
+    let mut port = Port::options();
     match options.copy {
-        Some(Copy::Auto) => port.copy_mode(CopyMode::Auto),
-        Some(Copy::Stream) => port.copy_mode(CopyMode::Stream),
-        None => port,
+        Some(Copy::Auto) => port = port.copy_mode(CopyMode::Auto),
+        Some(Copy::Stream) => port = port.copy_mode(CopyMode::Stream),
+        None => {}
+    }
+    match options.device {
+        // Namespaces share the socket folder, and with it shared memory: that is not what is to be measured.
+        Device::Auto if options.hosts == Some(Hosts::Netns) => port.device(bcl::Device::Udp),
+        Device::Auto => port,
+        Device::Shm => port.device(bcl::Device::Shm),
+        Device::Udp => port.device(bcl::Device::Udp),
     }
 }
 
