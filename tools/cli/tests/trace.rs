@@ -144,9 +144,11 @@ fn what_is_damaged_cut_or_run_together_is_told_apart() {
         bytes(&row.unwrap()["datagram"])
     };
     let mut damaged = of_kind("HELLO");
-    damaged[70] ^= 1;
+    damaged[90] ^= 1;
+    let mut foreign = of_kind("HELLO");
+    foreign[64] ^= 1;
     let run = [of_kind("HELLO"), of_kind("WELCOME")].concat();
-    let mut file = pcap(&[damaged, b"BC".to_vec(), run, of_kind("CONFIRM")]);
+    let mut file = pcap(&[damaged, b"BC".to_vec(), run, foreign, of_kind("CONFIRM")]);
     // The last frame is as long as it says, but was longer on the wire.
     let len = of_kind("CONFIRM").len();
     let header_at = file.len() - len - 28 - 16;
@@ -161,13 +163,10 @@ fn what_is_damaged_cut_or_run_together_is_told_apart() {
         (&found[2]["kind"], &found[3]["kind"]),
         (&"HELLO".into(), &"WELCOME".into())
     );
-    assert!(
-        found[4]["error"]
-            .as_str()
-            .unwrap()
-            .starts_with("incomplete")
-    );
-    assert_eq!(found.len(), 5);
+    assert_eq!(found[4]["check"], "other job");
+    let error = found[5]["error"].as_str().unwrap();
+    assert!(error.starts_with("incomplete"), "{error}");
+    assert_eq!(found.len(), 6);
 }
 
 #[test]

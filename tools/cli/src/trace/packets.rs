@@ -46,6 +46,8 @@ pub enum Verdict {
     Right,
     /// It is wrong: the packet is damaged, forged, or of another job.
     Wrong,
+    /// The packet says that it is of another job.
+    OtherJob,
     /// The key is not known: none was given, or the set-up of the connection was not seen.
     Unknown,
 }
@@ -55,6 +57,7 @@ impl Verdict {
         match self {
             Self::Right => "ok",
             Self::Wrong => "WRONG",
+            Self::OtherJob => "other job",
             Self::Unknown => "unknown",
         }
     }
@@ -87,21 +90,25 @@ impl Checker {
         } else {
             self.keys.get(&numbers)
         };
-        match key.map(|key| verify(packet, job, key)) {
-            None => Verdict::Unknown,
-            Some(false) => Verdict::Wrong,
-            Some(true) => {
-                if header.kind == Kind::Confirm {
-                    self.learn(header, packet);
-                }
-                Verdict::Right
-            }
+        let Some(key) = key else {
+            return Verdict::Unknown;
+        };
+        if !verify(packet, job, key) {
+            let is_other = setup_of(header, packet).is_some_and(|setup| setup.job_id != job.id());
+            return if is_other {
+                Verdict::OtherJob
+            } else {
+                Verdict::Wrong
+            };
         }
+        if header.kind == Kind::Confirm {
+            self.learn(header, packet);
+        }
+        Verdict::Right
     }
 
     fn learn(&mut self, header: &Header, packet: &[u8]) {
-        let setup = packet.get(HEADER_LEN..).and_then(Setup::from_bytes);
-        let (Some(job), Some(setup)) = (&self.job, setup) else {
+        let (Some(job), Some(setup)) = (&self.job, setup_of(header, packet)) else {
             return;
         };
         let keys = job.connection(&Transcript {
@@ -119,6 +126,11 @@ impl Checker {
         self.keys.insert((from, to), keys.from_initiator);
         self.keys.insert((to, from), keys.from_responder);
     }
+}
+
+fn setup_of(header: &Header, packet: &[u8]) -> Option<Setup> {
+    let payload = packet.get(HEADER_LEN..)?;
+    header.kind.is_setup().then(|| Setup::from_bytes(payload))?
 }
 
 #[cfg(test)]
