@@ -234,6 +234,66 @@ fn an_interface_is_watched_by_those_who_may() {
     }
 }
 
+/// Everything that two processes say to each other, from HELLO to CLOSE, has the right check for whoever has the
+/// job's key: the keys of a connection follow from its set-up as [WIRE-3.4] says. Needs root to listen.
+#[test]
+fn a_transfer_is_followed_from_its_set_up() {
+    // SAFETY: geteuid cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        return an_interface_is_watched_by_those_who_may();
+    }
+    let node = Node::new();
+    let bcl = |arguments: &[&str]| {
+        let mut command = node.bcl(arguments);
+        command.env("BCL_JOB_KEY", "ab".repeat(32));
+        command
+            .env("BCL_DEVICE", "udp")
+            .env("BCL_NODE", "127.0.0.1");
+        command
+    };
+    let path = |name: &str| node.folder().join(name).to_str().unwrap().to_owned();
+    let (source, target, copy) = (path("source"), path("target"), path("copy"));
+    std::fs::write(&source, vec![7; 300_000]).unwrap();
+    let mut tracer = bcl(&["trace", "lo", "--write", &copy]);
+    let tracer = tracer.stdout(Stdio::null()).spawn().unwrap();
+    common::eventually("it listens", || Path::new(&copy).exists());
+    let mut receiver = bcl(&["recv", &target]).spawn().unwrap();
+    let address = common::await_line(&mut receiver);
+    let output = common::finish(bcl(&["send", &address, &source]).spawn().unwrap());
+    assert!(output.status.success(), "{}", common::text(&output));
+    assert!(common::finish(receiver).status.success());
+
+    // Other tests may use the interface at the same time.
+    let port: u64 = address.rsplit(':').next().unwrap().parse().unwrap();
+    let ours = || {
+        let output = bcl(&["trace", "--json", "--file", &copy]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let packets = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        let ours = packets
+            .filter(|packet: &Value| packet["from_port"] == port || packet["to_port"] == port);
+        ours.collect::<Vec<_>>()
+    };
+    common::eventually("the last packet is seen", || {
+        ours().iter().any(|packet| packet["kind"] == "CLOSE")
+    });
+    common::signal(tracer.id(), libc::SIGTERM);
+    common::finish(tracer);
+    let packets = ours();
+    let wrong = packets.iter().find(|packet| packet["check"] != "ok");
+    assert_eq!(wrong, None);
+    let kinds: Vec<&str> = packets
+        .iter()
+        .filter_map(|packet| packet["kind"].as_str())
+        .collect();
+    assert_eq!(kinds[0], "HELLO");
+    for kind in ["WELCOME", "CONFIRM", "RTS", "CTS", "BODY", "FIN", "ACK"] {
+        assert!(
+            kinds.iter().any(|found| found == kind),
+            "no {kind}: {kinds:?}"
+        );
+    }
+}
+
 /// `scripts/bootstrap.sh test` installs it.
 fn tshark(arguments: &[&str]) -> String {
     let output = Command::new("tshark")

@@ -47,25 +47,29 @@ pub struct Arguments {
 
 /// Shows packets until the file or the count ends.
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let mut tracer = Tracer::new(arguments)?;
     match &arguments.file {
-        Some(path) => read_file(path, &mut tracer),
-        None => {
-            let mut live = live::Live::open(arguments.interface.as_deref())?;
-            while !tracer.is_done() {
-                let (time, packet) = live.next()?;
-                tracer.show(time, packet)?;
-            }
-            Ok(())
-        }
+        Some(path) => read_file(path, arguments),
+        None => listen(arguments),
     }
 }
 
-fn read_file(path: &Path, tracer: &mut Tracer<'_>) -> Result<()> {
+/// A copy is begun only once packets are seen: who waits for the file knows that none is missed from then on.
+fn listen(arguments: &Arguments) -> Result<()> {
+    let mut live = live::Live::open(arguments.interface.as_deref())?;
+    let mut tracer = Tracer::new(arguments)?;
+    while !tracer.is_done() {
+        let (time, packet) = live.next()?;
+        tracer.show(time, packet)?;
+    }
+    Ok(())
+}
+
+fn read_file(path: &Path, arguments: &Arguments) -> Result<()> {
     let failed =
         |error: pcap::PcapError| Failure::new(format!("cannot read {}: {error}", path.display()));
     let file = File::open(path).map_err(|error| failed(error.into()))?;
     let mut reader = pcap::Reader::new(BufReader::new(file)).map_err(failed)?;
+    let mut tracer = Tracer::new(arguments)?;
     while !tracer.is_done() {
         let Some(frame) = reader.next().map_err(failed)? else {
             break;
