@@ -287,10 +287,7 @@ fn a_transfer_is_followed_from_its_set_up() {
         .collect();
     assert_eq!(kinds[0], "HELLO");
     for kind in ["WELCOME", "CONFIRM", "RTS", "CTS", "BODY", "FIN", "ACK"] {
-        assert!(
-            kinds.iter().any(|found| found == kind),
-            "no {kind}: {kinds:?}"
-        );
+        assert!(kinds.contains(&kind), "no {kind}: {kinds:?}");
     }
 }
 
