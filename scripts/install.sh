@@ -64,7 +64,9 @@ uninstall_all() {
         rm -f "$root/$file"
     done <"$root/$LIST"
     rm -f "$root/$LIST"
-    rmdir --ignore-fail-on-non-empty "$root/share/doc/bcl/examples" "$root/share/doc/bcl"
+    for file in share/doc/bcl/examples share/doc/bcl share/bcl; do
+        [ ! -d "$root/$file" ] || rmdir --ignore-fail-on-non-empty "$root/$file"
+    done
     refresh_loader "$2"
 }
 
