@@ -90,6 +90,16 @@ pub enum Action {
     Atomic(Atomic),
 }
 
+impl Action {
+    /// Bytes of the window that are touched.
+    pub fn len_bytes(&self) -> u64 {
+        match *self {
+            Self::Put { len_bytes } | Self::Get { len_bytes } => len_bytes,
+            Self::Atomic(_) => 8,
+        }
+    }
+}
+
 /// What can be done to a 64-bit word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Atomic {

@@ -55,9 +55,9 @@ impl Endpoint {
     }
 
     /// A HELLO of another job.
-    pub(super) fn refuse_job(&mut self, now: Time, to: Path, header: &Header) {
+    pub(super) fn refuse_job(&mut self, now: Time, to: Path, header: &Header, job_id: u64) {
         let (port, id) = (header.from_port, header.from_connection);
-        self.refuse(now, to, port, id, RefuseReason::Key, 0);
+        self.refuse(now, to, port, id, RefuseReason::Key, job_id);
     }
 
     /// A packet for a connection that there is not; its sender will find out what became of the peer.
@@ -107,12 +107,23 @@ impl Endpoint {
             self.common.drops.malformed += 1;
             return;
         };
+        // What was refused must be what we have said, and not what became of it on the way.
+        let (refused_version, theirs) = versions_of_detail(header.offset);
+        let is_ours = match reason {
+            RefuseReason::Key => header.offset == self.common.keys.id(),
+            RefuseReason::Version => refused_version == VERSION,
+            _ => true,
+        };
+        if !is_ours {
+            self.common.drops.stale_setup += 1;
+            return;
+        }
         let error = match reason {
             RefuseReason::Stale => return self.on_stale(now, datagram, header, up),
             RefuseReason::Key => OpError::KeyMismatch,
             RefuseReason::Version => OpError::VersionMismatch {
                 ours: VERSION,
-                theirs: versions_of_detail(header.offset).1,
+                theirs,
             },
             RefuseReason::NoPort => OpError::NoPort,
             RefuseReason::NotAllowed | RefuseReason::Full => OpError::Unreachable,

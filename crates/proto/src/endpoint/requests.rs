@@ -145,6 +145,9 @@ impl Endpoint {
         else {
             return up.rma_done(to, rma.window, rma.op, 0, Err(OpError::Unreachable));
         };
+        if rma.offset.checked_add(rma.action.len_bytes()).is_none() {
+            return up.rma_done(to, rma.window, rma.op, 0, Err(OpError::RmaRange));
+        }
         connection.requester.push(rma);
         self.settle(place, now, Ok(()), up);
     }

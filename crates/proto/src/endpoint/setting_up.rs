@@ -61,11 +61,10 @@ impl Endpoint {
         header: &Header,
         payload: &[u8],
     ) {
-        let is_foreign =
-            Setup::from_bytes(payload).is_some_and(|body| body.job_id != self.common.keys.id());
+        let job_id = Setup::from_bytes(payload).map(|body| body.job_id);
         let Some(mut body) = self.setup_of(datagram, payload) else {
-            if is_foreign {
-                self.refuse_job(now, from, header);
+            if let Some(job_id) = job_id.filter(|id| *id != self.common.keys.id()) {
+                self.refuse_job(now, from, header, job_id);
             }
             return;
         };
@@ -262,6 +261,7 @@ impl Endpoint {
         if let Some(connection) = self
             .connections
             .iter()
+            .filter(|other| other.is_mirror == (peer == own))
             .find(|other| other.peer == peer && other.is(agreed.cookie))
         {
             let place = self.connections.place_of(connection.id);
