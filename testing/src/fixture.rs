@@ -4,8 +4,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use bcl::{
-    Access, Address, Buffer, CopyMode, Error, Event, PeerInfo, Port, PortOptions, SharedPort,
-    SystemMessage, Which,
+    Access, Address, Buffer, CopyMode, Device, Error, Event, NodeId, PeerInfo, Port, PortOptions,
+    SharedPort, SystemMessage, Which,
 };
 
 /// A device, or a mode of one.
@@ -16,6 +16,12 @@ pub trait Fixture {
     fn prepare(options: PortOptions) -> PortOptions;
     /// Opens a port.
     fn open(options: PortOptions) -> Result<Self::Port, Error>;
+    /// Node number of a world, of which `unique` is the number among all that live now.
+    fn node(_unique: u32) -> NodeId {
+        NodeId::LOOPBACK
+    }
+    /// The tier that carries the messages.
+    const TIER: &'static str = "shm";
 }
 
 /// Shared memory, long messages copied by the kernel.
@@ -25,6 +31,10 @@ pub struct SingleCopy;
 /// Shared memory, long messages pipelined through the stream ring.
 #[derive(Debug)]
 pub struct Stream;
+
+/// UDP, as between nodes. Worlds share the machine's UDP ports, so that each has an address of its own.
+#[derive(Debug)]
+pub struct Udp;
 
 /// Shared memory, and ports that threads share.
 #[derive(Debug)]
@@ -48,6 +58,21 @@ impl Fixture for Stream {
     fn open(options: PortOptions) -> Result<Port, Error> {
         options.open()
     }
+}
+
+impl Fixture for Udp {
+    type Port = Port;
+    fn prepare(options: PortOptions) -> PortOptions {
+        options.device(Device::Udp)
+    }
+    fn open(options: PortOptions) -> Result<Port, Error> {
+        options.open()
+    }
+    fn node(unique: u32) -> NodeId {
+        let [_, high, middle, low] = unique.to_be_bytes();
+        NodeId([127, 128 | high, middle, low].into())
+    }
+    const TIER: &'static str = "udp";
 }
 
 impl Fixture for Shared {
@@ -124,6 +149,9 @@ macro_rules! conformance {
         $($(#[$doc])* fn $name<F: $crate::Fixture>($world: &$crate::World<F>) $body)*
         mod single_copy {
             $(#[test] fn $name() { super::$name(&$crate::World::<$crate::fixture::SingleCopy>::new()) })*
+        }
+        mod udp {
+            $(#[test] fn $name() { super::$name(&$crate::World::<$crate::fixture::Udp>::new()) })*
         }
         mod stream {
             $(#[test] fn $name() { super::$name(&$crate::World::<$crate::fixture::Stream>::new()) })*

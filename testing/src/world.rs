@@ -19,6 +19,7 @@ pub(crate) const KEY: &str = "07070707070707070707070707070707070707070707070707
 #[derive(Debug)]
 pub struct World<F: Fixture = SingleCopy> {
     folder: PathBuf,
+    node: NodeId,
     seats: Rc<RefCell<Seats<F>>>,
     _fixture: PhantomData<F>,
 }
@@ -29,9 +30,11 @@ impl<F: Fixture> World<F> {
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("bcl-test-{}-{number}", std::process::id());
+        let process = std::process::id();
+        let name = format!("bcl-test-{process}-{number}");
         Self {
             folder: std::env::temp_dir().join(name),
+            node: F::node((process & 0xffff) << 4 | (number & 15)),
             seats: Rc::default(),
             _fixture: PhantomData,
         }
@@ -43,8 +46,8 @@ impl<F: Fixture> World<F> {
     }
 
     /// Node number of all its ports.
-    pub fn node() -> NodeId {
-        NodeId([127, 0, 0, 1].into())
+    pub fn node(&self) -> NodeId {
+        self.node
     }
 
     /// The job of all its ports.
@@ -56,7 +59,7 @@ impl<F: Fixture> World<F> {
     pub fn options(&self) -> PortOptions {
         let options = PortOptions::new()
             .folder(&self.folder)
-            .node(Self::node())
+            .node(self.node)
             .key(Self::key());
         F::prepare(options)
     }

@@ -5,7 +5,7 @@
 
 mod cma;
 mod engine;
-mod exit;
+pub mod exit;
 pub mod fork;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;

@@ -23,6 +23,8 @@ use crate::error::Error;
 const TICK: Duration = Duration::from_millis(4);
 /// Looks at a program that sleeps before it is left to itself.
 const LOOKS_AT_A_SLEEPER: u32 = 64;
+/// How long each port of a process that exits waits for its peers.
+const FAREWELL: Duration = Duration::from_millis(100);
 /// Event data of the mailbox; stations are numbered from 1.
 const MAILBOX: u64 = 0;
 
@@ -60,7 +62,7 @@ impl Mailbox {
 struct Running {
     mailbox: Arc<Mailbox>,
     thread: JoinHandle<()>,
-    stations: usize,
+    stations: Vec<Arc<Station>>,
     generation: u64,
 }
 
@@ -74,6 +76,7 @@ fn running() -> MutexGuard<'static, Option<Running>> {
 pub fn join(
     make: impl FnOnce(Arc<Mailbox>) -> Result<Station, Error>,
 ) -> Result<Arc<Station>, Error> {
+    bcl_device::exit::also(farewell);
     let generation = bcl_device::fork::generation();
     let mut current = running();
     // After a fork the parent's thread is not ours: its memory is left alone, and a new one begins.
@@ -88,10 +91,10 @@ pub fn join(
     let made = make(Arc::clone(&running.mailbox)).map(Arc::new);
     match &made {
         Ok(station) => {
-            running.stations += 1;
+            running.stations.push(Arc::clone(station));
             running.mailbox.send(Command::Join(Arc::clone(station)));
         }
-        Err(_) if running.stations == 0 => stop(current.take()),
+        Err(_) if running.stations.is_empty() => stop(current.take()),
         Err(_) => {}
     }
     made
@@ -107,9 +110,27 @@ pub fn leave(station: &Arc<Station>) {
     let command = Command::Leave(Arc::clone(station), done);
     running.mailbox.send(command);
     let _ = wait.recv();
-    running.stations -= 1;
-    if running.stations == 0 {
+    running
+        .stations
+        .retain(|other| !Arc::ptr_eq(other, station));
+    if running.stations.is_empty() {
         stop(current.take());
+    }
+}
+
+/// The process exits with ports open: their peers are told, as far as that takes no longer than a moment.
+fn farewell() {
+    let Ok(current) = RUNNING.try_lock() else {
+        return;
+    };
+    let generation = bcl_device::fork::generation();
+    if let Some(running) = current
+        .as_ref()
+        .filter(|running| running.generation == generation)
+    {
+        for station in &running.stations {
+            station.close(FAREWELL);
+        }
     }
 }
 
@@ -132,7 +153,7 @@ fn start(generation: u64) -> io::Result<Running> {
     Ok(Running {
         mailbox,
         thread,
-        stations: 0,
+        stations: Vec::new(),
         generation,
     })
 }
