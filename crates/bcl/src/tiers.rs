@@ -8,8 +8,9 @@ use bcl_device::{
     Config, LinkInfo, MessageId, OpId, RmaOp, Shared, ShmPort, Source, SystemHandle, Target,
     Upcalls,
 };
-use bcl_node::Address;
+use bcl_node::{Address, NodeId};
 use bcl_shm::page::{Counter, Page};
+use bcl_wire::udp_port;
 
 use crate::bed::Bed;
 use crate::error::Error;
@@ -42,7 +43,12 @@ impl Tiers {
             Device::Shm => false,
             Device::Udp => true,
             // Without a network the node is the loopback address, and there is nobody else to reach.
-            Device::Auto => wish.has_key && !config.node.0.is_loopback(),
+            Device::Auto => {
+                let has_udp_port = |number| udp_port::of_port(number).is_some();
+                wish.has_key
+                    && config.node != NodeId::LOOPBACK
+                    && config.number.is_none_or(has_udp_port)
+            }
         };
         if !wants_net {
             let shm = ShmPort::open(config)?;
@@ -64,6 +70,10 @@ impl Tiers {
             (shm, Ok(net)) => {
                 let net = Some(net);
                 Ok(Self { shm, net })
+            }
+            // A node number that is no address of this machine serves within the node all the same.
+            (shm, Err(Error::Configuration(_))) if wish.device == Device::Auto => {
+                Ok(Self { shm, net: None })
             }
             (mut shm, Err(error)) => {
                 shm.close();

@@ -7,4 +7,5 @@ mod jobs;
 mod messages;
 mod ports;
 mod system;
+mod tiers;
 mod windows;

@@ -1,0 +1,81 @@
+//! SEM-1.6: which tier serves which peer. Loopback addresses stand for nodes, folders of their own for hosts.
+
+use std::path::Path;
+
+use bcl::{Device, Error, Event, NodeId, OpError, Port, PortOptions, Which};
+use bcl_testing::fixture::{SingleCopy, Udp};
+use bcl_testing::{Fixture, PATIENCE, World};
+
+/// A port of the world's job on one of the nodes 0 to 7 that belong to this test alone.
+fn options(world: &World<SingleCopy>, node: u8, folder: &Path) -> PortOptions {
+    world.options().node(node_of(node)).folder(folder)
+}
+
+fn node_of(node: u8) -> NodeId {
+    Udp::node((std::process::id() & 0xffff) << 4 | 8 | u32::from(node))
+}
+
+/// Sends a message from one port to another and returns the tier that carried it.
+fn meet(a: &mut Port, b: &mut Port) -> Result<String, OpError> {
+    a.send_system(b.address(), b"hello", 1).expect("it starts");
+    let end = std::time::Instant::now() + PATIENCE;
+    while std::time::Instant::now() < end {
+        if let Some(Event::Sent { result, .. }) = a.poll(Which::Send).expect("it is open") {
+            result?;
+        }
+        a.poll(Which::Recv).expect("it is open");
+        if let Some(Event::Message(message)) = b.poll(Which::Recv).expect("it is open") {
+            assert_eq!(b.data(&message), b"hello");
+            b.release(message).expect("it is open");
+            let peers = b.peers();
+            let peer = peers.iter().find(|peer| peer.address == a.address());
+            return Ok(peer.expect("it is connected").tier.to_owned());
+        }
+    }
+    panic!("nothing came in {PATIENCE:?}");
+}
+
+/// SEM-1.6
+#[test]
+fn one_port_serves_both_kinds_of_peers_at_once() {
+    let (here, there) = (World::<SingleCopy>::new(), World::<SingleCopy>::new());
+    let auto = |node, folder: &Path| options(&here, node, folder).device(Device::Auto);
+    let mut port = auto(0, here.folder()).open().unwrap();
+    let mut neighbour = auto(0, here.folder()).open().unwrap();
+    let mut guest = auto(1, here.folder()).open().unwrap();
+    let mut far = auto(2, there.folder()).open().unwrap();
+    assert_eq!(meet(&mut port, &mut neighbour), Ok("shm".to_owned()));
+    assert_eq!(meet(&mut port, &mut guest), Ok("shm".to_owned()));
+    assert_eq!(meet(&mut port, &mut far), Ok("udp".to_owned()));
+    assert_eq!(meet(&mut far, &mut port), Ok("udp".to_owned()));
+    let tiers: Vec<_> = port.peers().iter().map(|peer| peer.tier).collect();
+    assert_eq!(tiers, ["shm", "shm", "udp"]);
+}
+
+/// SEM-1.6
+#[test]
+fn one_device_can_be_asked_for() {
+    let (here, there) = (World::<SingleCopy>::new(), World::<SingleCopy>::new());
+    let udp = |folder: &Path| options(&here, 3, folder).device(Device::Udp);
+    let mut a = udp(here.folder()).open().unwrap();
+    let mut b = udp(here.folder()).open().unwrap();
+    assert_eq!(meet(&mut a, &mut b), Ok("udp".to_owned()));
+    let shm = |node, folder: &Path| options(&here, node, folder).device(Device::Shm);
+    let mut a = shm(4, here.folder()).open().unwrap();
+    let mut b = shm(5, there.folder()).open().unwrap();
+    assert_eq!(meet(&mut a, &mut b), Err(OpError::Unreachable));
+}
+
+/// SEM-1.6
+#[test]
+fn a_number_that_has_no_udp_port_is_refused_where_only_udp_is_wanted() {
+    let world = World::<SingleCopy>::new();
+    let opened = options(&world, 6, world.folder())
+        .device(Device::Udp)
+        .number(9000)
+        .open();
+    let Err(Error::InvalidArgument(text)) = opened else {
+        panic!("port 9000 was opened over UDP: {opened:?}");
+    };
+    assert!(text.contains("8191"), "{text}");
+}
