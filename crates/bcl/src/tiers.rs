@@ -227,7 +227,7 @@ impl Tiers {
     pub fn publish_depths(&self) {
         self.shm.publish_depths();
         if let Some(net) = &self.net {
-            net.publish_depths();
+            net.publish();
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bcl_node::handshake::{Client, MAX_MESSAGE_BYTES, Nonce, Purpose};
 use bcl_node::{Address, Folder, JobKey, fdpass, peer_credentials};
 use bcl_shm::memfd;
-use bcl_shm::page::{Counter, Identity, PAGE_LEN, Page};
+use bcl_shm::page::{Connection, Counter, Identity, PAGE_LEN, Page};
 use bcl_shm::sync::Ordering;
 use rustix::event::{PollFd, PollFlags};
 
@@ -55,6 +55,11 @@ impl Attached {
     /// One counter, now.
     pub fn read(&self, counter: Counter) -> u64 {
         self.page.counter(counter).load(Ordering::Relaxed)
+    }
+
+    /// Its connections to other nodes.
+    pub fn connections(&self) -> impl Iterator<Item = Connection> + '_ {
+        self.page.connections()
     }
 
     /// Whether the port sleeps at this moment.

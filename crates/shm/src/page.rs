@@ -6,11 +6,13 @@ use crate::memfd::Mapping;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Length of the page's segment.
-pub const PAGE_LEN: usize = 4096;
+pub const PAGE_LEN: usize = 8192;
 /// First word of every port page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"BCLPORT\0");
 /// Open channels that a port can have.
 pub const WINDOWS: usize = 64;
+/// Connections to other nodes that a port describes.
+pub const CONNECTIONS: usize = 60;
 /// Room for counters in the page.
 pub const COUNTER_SLOTS: usize = 64;
 
@@ -83,6 +85,28 @@ counters! {
     Peers => "peers",
     /// Bytes of shared memory held for the connected peers.
     PeerMemory => "peer_memory_bytes",
+    /// Packets sent to other nodes.
+    NetPacketsOut => "net_packets_out",
+    /// Packets of other nodes that were accepted as authentic.
+    NetPacketsIn => "net_packets_in",
+    /// Packets that were sent again.
+    NetRetransmits => "net_retransmits",
+    /// Times that nothing was heard for so long that a packet was sent again.
+    NetTimeouts => "net_timeouts",
+    /// Packets dropped because they are no packets of BCL, or damaged in a way that shows.
+    NetDropMalformed => "net_drop_malformed",
+    /// Packets dropped because their keyed check is wrong: damaged, forged, or of another job.
+    NetDropCheck => "net_drop_check",
+    /// Packets dropped because they say themselves that they are of another job.
+    NetDropJob => "net_drop_job",
+    /// Packets dropped because they are of another version.
+    NetDropVersion => "net_drop_version",
+    /// Packets dropped because there is no such connection, or not any more.
+    NetDropStale => "net_drop_stale",
+    /// Packets dropped because they had come before.
+    NetDropDuplicate => "net_drop_duplicate",
+    /// Packets dropped for want of room; they are sent again.
+    NetDropRoom => "net_drop_room",
 }
 
 const _: () = assert!(Counter::ALL.len() <= COUNTER_SLOTS);
@@ -99,6 +123,32 @@ pub struct WindowEntry {
     pub access: AtomicU64,
     _pad: u64,
 }
+
+/// What a port says about one of its connections to other nodes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// IPv4 address of the peer's node, as a number; 0 for no connection.
+    pub node: u32,
+    /// The peer's port number.
+    pub port: u16,
+    /// Smoothed round trip in ns.
+    pub round_trip_ns: u64,
+    /// Packets that may be under way.
+    pub window_packets: u64,
+    /// Packets that are under way.
+    pub in_flight_packets: u64,
+    /// Packets sent.
+    pub packets_out: u64,
+    /// Packets received.
+    pub packets_in: u64,
+    /// Packets sent again.
+    pub retransmits: u64,
+    /// Longest datagram on the way.
+    pub datagram_bytes: u64,
+}
+
+#[repr(C)]
+struct ConnectionEntry([AtomicU64; 8]);
 
 /// Who a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,9 +181,12 @@ struct Layout {
     counters: [AtomicU64; COUNTER_SLOTS],
     _pad3: [u64; 32],
     windows: [WindowEntry; WINDOWS],
+    _pad4: [u64; 128],
+    connections: [ConnectionEntry; CONNECTIONS],
 }
 
 const _: () = assert!(cfg!(loom) || size_of::<Layout>() <= PAGE_LEN);
+const _: () = assert!(cfg!(loom) || std::mem::offset_of!(Layout, connections) == 4096);
 
 /// A mapped port page, one's own or a peer's.
 #[derive(Debug)]
@@ -199,6 +252,57 @@ impl Page {
     #[inline]
     pub fn counter(&self, counter: Counter) -> &AtomicU64 {
         &self.layout().counters[counter as usize]
+    }
+
+    /// Describes connection `index`; those beyond the table are not described.
+    pub fn describe(&self, index: usize, connection: &Connection) {
+        let Some(ConnectionEntry(words)) = self.layout().connections.get(index) else {
+            return;
+        };
+        let peer = u64::from(connection.node) << 16 | u64::from(connection.port);
+        let values = [
+            peer,
+            connection.round_trip_ns,
+            connection.window_packets,
+            connection.in_flight_packets,
+            connection.packets_out,
+            connection.packets_in,
+            connection.retransmits,
+            connection.datagram_bytes,
+        ];
+        for (word, value) in words.iter().zip(values) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// The connections that are described. Written with no order: a line may be half of one moment and half of the next.
+    pub fn connections(&self) -> impl Iterator<Item = Connection> + '_ {
+        let entries = self.layout().connections.iter();
+        entries
+            .map(|ConnectionEntry(words)| {
+                let [
+                    peer,
+                    round_trip_ns,
+                    window,
+                    in_flight,
+                    out,
+                    received,
+                    again,
+                    bytes,
+                ] = std::array::from_fn(|index| words[index].load(Ordering::Relaxed));
+                Connection {
+                    node: (peer >> 16) as u32,
+                    port: peer as u16,
+                    round_trip_ns,
+                    window_packets: window,
+                    in_flight_packets: in_flight,
+                    packets_out: out,
+                    packets_in: received,
+                    retransmits: again,
+                    datagram_bytes: bytes,
+                }
+            })
+            .filter(|connection| connection.node != 0)
     }
 
     /// What is said about open channel `index`; `None` if there is no such number.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bcl::stat::{Attached, Counter, attach};
-use bcl::{Address, Folder};
+use bcl::{Address, Folder, NodeId};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -26,6 +26,9 @@ pub struct Arguments {
     /// All counters, one a line (see below), and not just the most telling ones.
     #[arg(long)]
     all: bool,
+    /// The connections to ports of other nodes, one a line, instead of the ports.
+    #[arg(long, conflicts_with_all = ["all", "watch"])]
+    connections: bool,
     /// Print one JSON object a line and port.
     #[arg(long)]
     json: bool,
@@ -69,6 +72,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if complaints > 0 && !arguments.ports.is_empty() {
         return Err(Failure::new("not all of the ports asked for could be read"));
     }
+    if arguments.connections {
+        return connections(&watched, arguments.json);
+    }
     let totals = watched.ports.iter();
     let totals: Vec<_> = totals
         .map(|(address, port)| (*address, port.read()))
@@ -96,6 +102,61 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         show(arguments, &watched, &rates, "_per_s")?;
         watched.update(&folder, arguments)?;
     }
+}
+
+/// Each port's connections to other nodes, as the port has described them last.
+fn connections(watched: &Watched, as_json: bool) -> Result<()> {
+    if !as_json {
+        output::line(format_args!(
+            "{:<21} {:<21} {:>12} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8}",
+            "port",
+            "peer",
+            "rtt us",
+            "window",
+            "in flight",
+            "packets out",
+            "packets in",
+            "sent again",
+            "datagram"
+        ))?;
+    }
+    for (address, port) in &watched.ports {
+        for connection in port.0.connections() {
+            let node = NodeId(connection.node.into());
+            let peer = Address {
+                node,
+                port: connection.port,
+            };
+            let round_trip_us = connection.round_trip_ns as f64 / 1e3;
+            if as_json {
+                output::json(&json!({
+                    "port": address.to_string(),
+                    "peer": peer.to_string(),
+                    "device": "udp",
+                    "round_trip_us": round_trip_us,
+                    "window_packets": connection.window_packets,
+                    "in_flight_packets": connection.in_flight_packets,
+                    "packets_out": connection.packets_out,
+                    "packets_in": connection.packets_in,
+                    "retransmits": connection.retransmits,
+                    "datagram_bytes": connection.datagram_bytes,
+                }))?;
+                continue;
+            }
+            output::line(format_args!(
+                "{:<21} {:<21} {round_trip_us:>12.1} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8}",
+                address.to_string(),
+                peer.to_string(),
+                connection.window_packets,
+                connection.in_flight_packets,
+                connection.packets_out,
+                connection.packets_in,
+                connection.retransmits,
+                connection.datagram_bytes,
+            ))?;
+        }
+    }
+    Ok(())
 }
 
 fn parse_pause(text: &str) -> std::result::Result<Duration, String> {

@@ -159,9 +159,9 @@ impl NetPort {
         self.station.inspect(Inner::links)
     }
 
-    /// Adds this tier's queue depths to those in the port's page.
-    pub fn publish_depths(&self) {
-        self.station.inspect(Inner::publish_depths);
+    /// Adds this tier's queue depths to those in the port's page, and writes what else `bcl stat` shows of it.
+    pub fn publish(&self) {
+        self.station.inspect(Inner::publish);
     }
 
     /// Says goodbye to all peers, and waits up to `linger` until they have what was sent to them.

@@ -3,6 +3,7 @@
 use bcl_device::{Action, Atomic, Cause, LinkInfo, OpError, RmaOp};
 use bcl_node::{Address, NodeId};
 use bcl_proto as proto;
+use bcl_shm::page::Connection;
 
 pub fn address(of: proto::Address) -> Address {
     Address {
@@ -94,6 +95,21 @@ pub fn atomic(of: proto::Atomic) -> Atomic {
     match of {
         proto::Atomic::FetchAdd(value) => Atomic::FetchAdd(value),
         proto::Atomic::CompareSwap { expected, new } => Atomic::CompareSwap { expected, new },
+    }
+}
+
+/// A connection as `bcl stat` shows it.
+pub fn connection(info: &proto::PeerInfo) -> Connection {
+    Connection {
+        node: info.peer.node.into(),
+        port: info.peer.port,
+        round_trip_ns: info.round_trip.0,
+        window_packets: info.window as u64,
+        in_flight_packets: info.in_flight.into(),
+        packets_out: info.traffic.packets_out,
+        packets_in: info.traffic.packets_in,
+        retransmits: info.traffic.retransmits,
+        datagram_bytes: info.datagram_bytes.into(),
     }
 }
 
