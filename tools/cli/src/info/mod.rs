@@ -2,6 +2,7 @@
 
 mod kernel;
 mod live;
+mod peer;
 
 use bcl::{Folder, NodeId, SYSTEM_MAX};
 use clap::Args;
@@ -12,9 +13,13 @@ use crate::output;
 
 /// Show versions, limits, and what this machine permits.
 ///
-/// Two processes are started and connected to see what really works between them.
+/// Two processes are started and connected to see what really works between them. With a peer, connects with that
+/// and tells which tier serves it, and why.
 #[derive(Debug, Args)]
 pub struct Arguments {
+    /// A port, of this node or another.
+    #[arg(value_name = "PEER", value_parser = crate::peer::address)]
+    peer: Option<bcl::Address>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -43,9 +48,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(asker) = arguments.partner {
         return live::assist(asker);
     }
-    let mut facts = settings()?;
-    facts.extend(kernel::facts());
-    facts.extend(live::facts()?);
+    let facts = match arguments.peer {
+        Some(peer) => peer::facts(peer)?,
+        None => {
+            let mut facts = settings()?;
+            facts.extend(kernel::facts());
+            facts.extend(live::facts()?);
+            facts
+        }
+    };
     if arguments.json {
         let object: Map<_, _> = facts
             .into_iter()
