@@ -49,3 +49,22 @@ fn a_wrong_setting_is_named() {
             .contains("BCL_NODE")
     );
 }
+
+#[test]
+fn a_peer_is_reached_and_its_tier_named() {
+    let node = Node::new();
+    let options = bcl::Port::options().folder(node.folder());
+    let port = options.node(bcl::NodeId::LOOPBACK).open().unwrap();
+    let peer = port.address().to_string();
+    let mut command = node.bcl(&["info", &peer, "--json"]);
+    command.env("BCL_NODE", "127.0.0.1");
+    let output = common::finish(command.spawn().unwrap());
+    let info: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&info["peer"], &info["tier"]), (&peer.into(), &"shm".into()));
+
+    let nobody = node.bcl(&["info", "127.0.0.1:99"]).spawn().unwrap();
+    let output = common::finish(nobody);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("127.0.0.1:99 cannot be reached: "), "{text}");
+}
