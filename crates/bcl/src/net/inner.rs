@@ -117,9 +117,6 @@ impl Inner {
     /// Tells the port what has happened while its program was away.
     #[inline]
     pub fn replay(&mut self, up: &mut impl Upcalls) {
-        if self.deferred.is_empty() {
-            return;
-        }
         let mut deferred = std::mem::take(&mut self.deferred);
         let mut matched = Vec::new();
         deferred.replay(up, |message, target| matched.push((message, target)));

@@ -74,6 +74,9 @@ impl NetPort {
     /// Whether a peer is this tier's: one of another node that shared memory does not reach.
     #[inline]
     pub fn serves(&self, peer: Address, known_to_shm: impl FnOnce() -> bool) -> bool {
+        if peer == self.own {
+            return false;
+        }
         if self.serves_own_node {
             return true;
         }
@@ -132,7 +135,7 @@ impl NetPort {
     /// Looks for packets, unless there is nobody who could send any or none have come for long.
     #[inline]
     pub fn poll(&mut self, up: &mut impl Upcalls) -> bool {
-        if !self.station.has_peers() {
+        if !self.station.is_worth_a_visit() {
             return false;
         }
         self.quiet_polls = self.quiet_polls.saturating_add(1);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bcl_device::{Shared, SystemHandle, Upcalls};
-use bcl_shm::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use bcl_shm::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -36,6 +36,8 @@ pub struct Station {
     sleepers: AtomicU32,
     /// Connections, and attempts at one.
     peers: AtomicU32,
+    /// Whether the thread has kept news for the program.
+    has_news: AtomicBool,
     /// When the thread looks next, in ns of [`clock`], or [`SOON`], or [`NEVER`].
     next_look_ns: AtomicU64,
     /// For programs that wait on a descriptor: the bell and the socket in one.
@@ -54,6 +56,7 @@ impl Station {
             visits: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
             peers: AtomicU32::new(0),
+            has_news: AtomicBool::new(false),
             next_look_ns: AtomicU64::new(SOON),
             descriptor: OnceLock::new(),
         })
@@ -69,7 +72,10 @@ impl Station {
         let mut inner = self.lock();
         let visits = self.visits.load(Ordering::Relaxed);
         self.visits.store(visits.wrapping_add(1), Ordering::Relaxed);
-        inner.replay(up);
+        if self.has_news.load(Ordering::Relaxed) {
+            self.has_news.store(false, Ordering::Relaxed);
+            inner.replay(up);
+        }
         let result = act(&mut inner, up);
         self.peers.store(inner.peers(), Ordering::Relaxed);
         let timer_ns = inner.next_timeout_ns();
@@ -119,6 +125,7 @@ impl Station {
     pub fn serve(&self) -> Option<Duration> {
         let mut inner = self.lock();
         let has_news = inner.serve();
+        self.has_news.store(has_news, Ordering::Relaxed);
         self.peers.store(inner.peers(), Ordering::Relaxed);
         let timer_ns = inner.next_timeout_ns();
         self.next_look_ns
@@ -171,6 +178,12 @@ impl Station {
 
     pub fn visits(&self) -> u32 {
         self.visits.load(Ordering::Relaxed)
+    }
+
+    /// Whether a visit could find anything: there is somebody to talk to, or news of the thread.
+    #[inline]
+    pub fn is_worth_a_visit(&self) -> bool {
+        self.has_peers() || self.has_news.load(Ordering::Relaxed)
     }
 
     /// Whether there is anybody to talk to. If not, the thread waits for the first to come.
