@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bcl_device::{
     Config, LinkInfo, MessageId, OpId, RmaOp, Shared, ShmPort, Source, SystemHandle, Target,
-    Upcalls,
 };
 use bcl_node::{Address, NodeId};
 use bcl_shm::page::{Counter, Page};
@@ -16,6 +15,7 @@ use crate::bed::Bed;
 use crate::error::Error;
 use crate::net::NetPort;
 use crate::options::Device;
+use crate::state::State;
 
 /// See the module.
 #[derive(Debug)]
@@ -106,12 +106,12 @@ impl Tiers {
     }
 
     #[inline]
-    pub fn send_system<U: Upcalls>(
+    pub fn send_system(
         &mut self,
         to: Address,
         data: &[u8],
-        up: &mut U,
-        name: impl FnOnce(&mut U) -> OpId,
+        up: &mut State,
+        name: impl FnOnce(&mut State) -> OpId,
     ) -> bool {
         match self.net_for(to) {
             Some(net) => net.send_system(to, data, up, name),
@@ -126,7 +126,7 @@ impl Tiers {
         channel: u16,
         source: Source,
         op: OpId,
-        up: &mut impl Upcalls,
+        up: &mut State,
     ) {
         match self.net_for(to) {
             Some(net) => net.send_normal(to, channel, source, op, up),
@@ -135,7 +135,7 @@ impl Tiers {
     }
 
     #[inline]
-    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
+    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut State) {
         match self.net_for(peer) {
             Some(net) => net.rma(peer, op, up),
             None => self.shm.rma(peer, op, up),
@@ -143,7 +143,7 @@ impl Tiers {
     }
 
     /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
-    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut State) -> bool {
         match (message.as_foreign(), &mut self.net) {
             (Some(_), Some(net)) => net.accept(message, target, up),
             (Some(_), None) => false,
@@ -173,7 +173,7 @@ impl Tiers {
 
     /// One round over all tiers.
     #[inline]
-    pub fn poll(&mut self, up: &mut impl Upcalls) {
+    pub fn poll(&mut self, up: &mut State) {
         self.shm.poll(up);
         if let Some(net) = &mut self.net {
             net.poll(up);
@@ -181,7 +181,7 @@ impl Tiers {
     }
 
     /// Falls asleep in the eyes of the peers. False if there was something to do after all.
-    pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
+    pub fn arm(&mut self, up: &mut State) -> bool {
         if !self.shm.arm(up) {
             return false;
         }

@@ -60,7 +60,10 @@ fn a_peer_is_reached_and_its_tier_named() {
     command.env("BCL_NODE", "127.0.0.1");
     let output = common::finish(command.spawn().unwrap());
     let info: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&info["peer"], &info["tier"]), (&peer.into(), &"shm".into()));
+    assert_eq!(
+        (&info["peer"], &info["tier"]),
+        (&peer.into(), &"shm".into())
+    );
 
     let nobody = node.bcl(&["info", "127.0.0.1:99"]).spawn().unwrap();
     let output = common::finish(nobody);

@@ -5,6 +5,21 @@ use std::collections::VecDeque;
 use bcl_device::{Cause, LinkInfo, MessageId, OpError, OpId, SystemHandle, Target, Upcalls};
 use bcl_node::Address;
 
+use crate::state::State;
+
+/// Who is told what happens: the program itself, or the thread that keeps the news for it.
+pub trait Hearer: Upcalls {
+    /// Whether messages have arrived for which the program may have buffers. Their sender must not be seen to close
+    /// before it has matched them ([SEM-7.4]).
+    fn owes_arrivals(&self) -> bool;
+}
+
+impl Hearer for State {
+    fn owes_arrivals(&self) -> bool {
+        false
+    }
+}
+
 /// News kept; beyond that arrivals stay with the protocol, which delays their senders.
 const NEWS_MAX: usize = 1024;
 
@@ -61,6 +76,12 @@ impl Deferred {
     }
 }
 
+impl Hearer for Deferred {
+    fn owes_arrivals(&self) -> bool {
+        self.0.iter().any(|news| matches!(news, News::Arrived(..)))
+    }
+}
+
 impl Upcalls for Deferred {
     fn is_full(&self) -> bool {
         self.0.len() >= NEWS_MAX
@@ -83,7 +104,12 @@ impl Upcalls for Deferred {
     }
 
     fn withdrawn(&mut self, message: MessageId, channel: u16) {
-        self.0.push_back(News::Withdrawn(message, channel));
+        let is_it = |news: &News| matches!(news, News::Arrived(_, other, ..) if *other == message);
+        // If the program has not heard of it, it never will.
+        match self.0.iter().position(is_it) {
+            Some(index) => drop(self.0.remove(index)),
+            None => self.0.push_back(News::Withdrawn(message, channel)),
+        }
     }
 
     fn received(

@@ -5,26 +5,28 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bcl_device::{
-    Action, LinkInfo, MessageId, OpId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls,
-};
+use bcl_device::{Action, LinkInfo, MessageId, OpId, RmaOp, Shared, Source, SystemHandle, Target};
 use bcl_node::{Address, JobKey, Nodes};
 use bcl_proto::{self as proto, Config, Endpoint, Payload, Span, Time, Transmit};
 use bcl_shm::page::{CONNECTIONS, Counter};
 use bcl_shm::sync::{Ordering, bump};
 use bcl_udp::{BindError, Buffers, Datagram, SendError, Socket, Trouble, mtu};
-use bcl_wire::udp_port;
+use bcl_wire::{Kind, udp_port};
 use rustix::io::Errno;
 
 use super::books::Books;
 use super::clock::now_ns;
-use super::deferred::Deferred;
+use super::deferred::{Deferred, Hearer};
 use super::lent::{Lent, Memory};
 use super::translate::{self, to_proto};
 use crate::error::Error;
 
 /// Packets that go out with one system call.
 const BATCH: usize = 64;
+/// Packets that are left to the program; their senders send them again anyway.
+const HELD_MAX: usize = 64;
+/// Where a packet says of which kind it is.
+const KIND_AT: usize = 3;
 /// Receives that the background thread makes before it looks at its timers.
 const RECEIVES_PER_TURN: usize = 64;
 
@@ -43,6 +45,8 @@ pub struct Inner {
     /// Packets taken from the protocol for which the socket had no room.
     unsent: Vec<Transmit>,
     met: Vec<proto::Address>,
+    /// Packets that the thread leaves to the program: peers close, of whom the program has messages to match first.
+    held: Vec<(proto::Path, Vec<u8>)>,
 }
 
 /// The port's books as the protocol sees them, borrowed apart from the protocol.
@@ -94,6 +98,7 @@ impl Inner {
             ip,
             unsent: Vec::with_capacity(BATCH),
             met: Vec::new(),
+            held: Vec::new(),
         })
     }
 
@@ -116,16 +121,20 @@ impl Inner {
 
     /// Tells the port what has happened while its program was away.
     #[inline]
-    pub fn replay(&mut self, up: &mut impl Upcalls) {
+    pub fn replay(&mut self, up: &mut impl Hearer) {
         let mut deferred = std::mem::take(&mut self.deferred);
         let mut matched = Vec::new();
         deferred.replay(up, |message, target| matched.push((message, target)));
         for (message, target) in matched {
             self.accept(message, target, up);
         }
+        for (from, datagram) in std::mem::take(&mut self.held) {
+            let books = books!(self, up);
+            self.endpoint.handle(now(), from, &datagram, books);
+        }
     }
 
-    pub fn send_system<U: Upcalls>(
+    pub fn send_system<U: Hearer>(
         &mut self,
         to: Address,
         data: &[u8],
@@ -152,7 +161,7 @@ impl Inner {
         channel: u16,
         source: Source,
         op: OpId,
-        up: &mut impl Upcalls,
+        up: &mut impl Hearer,
     ) {
         let now = now();
         let memory = Memory::Source(source.start, source.len_bytes);
@@ -164,7 +173,7 @@ impl Inner {
         self.flush(now, up);
     }
 
-    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
+    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Hearer) {
         let now = now();
         bump(self.shared.page.counter(Counter::RmaOut), 1);
         match op.action {
@@ -180,7 +189,7 @@ impl Inner {
         self.flush(now, up);
     }
 
-    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Hearer) -> bool {
         let Some((slot, _, number)) = message.as_foreign() else {
             return false;
         };
@@ -212,7 +221,7 @@ impl Inner {
 
     /// What has arrived with one system call, what time has brought, and what is to be sent.
     #[inline]
-    pub fn work(&mut self, up: &mut impl Upcalls) -> bool {
+    pub fn work(&mut self, up: &mut impl Hearer) -> bool {
         let now = now();
         let moved = self.receive(now, up);
         self.look_at_clock(now, up);
@@ -229,11 +238,11 @@ impl Inner {
             }
         }
         self.deferred = deferred;
-        !self.deferred.is_empty()
+        !(self.deferred.is_empty() && self.held.is_empty())
     }
 
     #[inline]
-    fn receive(&mut self, now: Time, up: &mut impl Upcalls) -> bool {
+    fn receive(&mut self, now: Time, up: &mut impl Hearer) -> bool {
         // Other errors than "nothing there" concern earlier datagrams, and are reported besides.
         let Ok(Some(received)) = self.socket.receive(&mut self.buffers) else {
             return false;
@@ -244,7 +253,18 @@ impl Inner {
         };
         let books = books!(self, up);
         for datagram in received {
-            self.endpoint.handle(now, from, datagram, books);
+            match datagram.get(KIND_AT).copied().and_then(Kind::from_number) {
+                Some(Kind::Close) if books.up.owes_arrivals() && self.held.len() < HELD_MAX => {
+                    self.held.push((from, datagram.to_vec()));
+                }
+                Some(Kind::Hello) => {
+                    let before = self.endpoint.drops().job;
+                    self.endpoint.handle(now, from, datagram, books);
+                    let refused = self.endpoint.drops().job - before;
+                    bump(self.shared.page.counter(Counter::RefusedKey), refused);
+                }
+                _ => self.endpoint.handle(now, from, datagram, books),
+            }
         }
         if !self.met.is_empty() {
             self.measure_paths();
@@ -253,7 +273,7 @@ impl Inner {
     }
 
     #[inline]
-    fn look_at_clock(&mut self, now: Time, up: &mut impl Upcalls) {
+    fn look_at_clock(&mut self, now: Time, up: &mut impl Hearer) {
         if self.endpoint.next_timeout().is_some_and(|time| time <= now) {
             let books = books!(self, up);
             self.endpoint.on_timeout(now, books);
@@ -262,7 +282,7 @@ impl Inner {
     }
 
     /// What the network has said of packets that were sent. Not proof of anything: the protocol asks the peer.
-    fn take_reports(&mut self, now: Time, up: &mut impl Upcalls) {
+    fn take_reports(&mut self, now: Time, up: &mut impl Hearer) {
         while let Some(report) = self.socket.next_report() {
             match report.trouble {
                 Trouble::TooLarge { .. } => self.met.extend(
@@ -303,7 +323,7 @@ impl Inner {
 
     /// Sends what the protocol has to send, as far as the socket has room.
     #[inline]
-    fn flush(&mut self, now: Time, up: &mut impl Upcalls) {
+    fn flush(&mut self, now: Time, up: &mut impl Hearer) {
         loop {
             let books = books!(self, up);
             while self.unsent.len() < BATCH
@@ -364,7 +384,7 @@ impl Inner {
         }
     }
 
-    pub fn close(&mut self, up: &mut impl Upcalls) {
+    pub fn close(&mut self, up: &mut impl Hearer) {
         let now = now();
         let books = books!(self, up);
         self.endpoint.close(now, books);

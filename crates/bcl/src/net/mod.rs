@@ -18,12 +18,11 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_device::{
-    Config, LinkInfo, MessageId, OpId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls,
-};
+use bcl_device::{Config, LinkInfo, MessageId, OpId, RmaOp, Shared, Source, SystemHandle, Target};
 use bcl_node::{Address, Folder, Nodes};
 
 use crate::error::Error;
+use crate::state::State;
 use crate::tiers::Wish;
 use inner::Inner;
 pub use station::Station;
@@ -86,12 +85,12 @@ impl NetPort {
     }
 
     #[inline]
-    pub fn send_system<U: Upcalls>(
+    pub fn send_system(
         &mut self,
         to: Address,
         data: &[u8],
-        up: &mut U,
-        name: impl FnOnce(&mut U) -> OpId,
+        up: &mut State,
+        name: impl FnOnce(&mut State) -> OpId,
     ) -> bool {
         self.quiet_polls = 0;
         self.station
@@ -104,7 +103,7 @@ impl NetPort {
         channel: u16,
         source: Source,
         op: OpId,
-        up: &mut impl Upcalls,
+        up: &mut State,
     ) {
         self.quiet_polls = 0;
         self.station.visit(up, |inner, up| {
@@ -112,12 +111,12 @@ impl NetPort {
         });
     }
 
-    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
+    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut State) {
         self.quiet_polls = 0;
         self.station.visit(up, |inner, up| inner.rma(peer, op, up));
     }
 
-    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut State) -> bool {
         self.quiet_polls = 0;
         self.station
             .visit(up, |inner, up| inner.accept(message, target, up))
@@ -134,7 +133,7 @@ impl NetPort {
 
     /// Looks for packets, unless there is nobody who could send any or none have come for long.
     #[inline]
-    pub fn poll(&mut self, up: &mut impl Upcalls) -> bool {
+    pub fn poll(&mut self, up: &mut State) -> bool {
         if !self.station.is_worth_a_visit() {
             return false;
         }
@@ -146,7 +145,7 @@ impl NetPort {
     }
 
     /// Looks for packets. Returns whether anything moved.
-    pub fn poll_now(&mut self, up: &mut impl Upcalls) -> bool {
+    pub fn poll_now(&mut self, up: &mut State) -> bool {
         let moved = self.station.visit(up, |inner, up| inner.work(up));
         if moved {
             self.quiet_polls = 0;

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bcl_device::{Shared, SystemHandle, Upcalls};
+use bcl_device::{Shared, SystemHandle};
 use bcl_shm::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -15,6 +15,7 @@ use super::deferred::Deferred;
 use super::inner::Inner;
 use super::watcher::Mailbox;
 use crate::error::Error;
+use crate::state::State;
 
 /// The thread looks again by itself, and soon.
 const SOON: u64 = 0;
@@ -68,7 +69,7 @@ impl Station {
 
     /// Something that the program does, with the port's books at hand.
     #[inline]
-    pub fn visit<U: Upcalls, R>(&self, up: &mut U, act: impl FnOnce(&mut Inner, &mut U) -> R) -> R {
+    pub fn visit<R>(&self, up: &mut State, act: impl FnOnce(&mut Inner, &mut State) -> R) -> R {
         let mut inner = self.lock();
         let visits = self.visits.load(Ordering::Relaxed);
         self.visits.store(visits.wrapping_add(1), Ordering::Relaxed);

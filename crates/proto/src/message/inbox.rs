@@ -60,8 +60,10 @@ pub struct Inbox {
     ended: Option<(u32, u32)>,
     /// CTS and FIN that are to leave.
     controls: VecDeque<Packet>,
-    /// Memory of the pool that this peer's messages occupy.
+    /// Memory of the pool that this peer's system messages occupy.
     pub pool_bytes: usize,
+    /// The same, of normal messages that wait for a buffer.
+    kept_bytes: usize,
     /// Messages of this peer that wait for a buffer.
     pub waiting: u32,
 }
@@ -136,18 +138,25 @@ impl Inbox {
 
     /// Room in the pool. No peer gets more than what is left for the others, so that one that is not looked after
     /// does not keep the others out (dynamic thresholds, Choudhury and Hahne 1998).
+    ///
+    /// The classes are counted apart: messages that wait for buffers must not keep system messages out.
     fn room<U: Upcalls>(
         &mut self,
+        class: Class,
         len_bytes: u64,
         sender: Sender,
         cx: &mut Context<'_, U>,
     ) -> Option<Name> {
         let cost = Buffers::cost(len_bytes as usize);
-        if self.pool_bytes + cost > cx.common.pool.room_bytes() {
+        let share_bytes = match class {
+            Class::System => &mut self.pool_bytes,
+            Class::Normal => &mut self.kept_bytes,
+        };
+        if *share_bytes + cost > cx.common.pool.room_bytes() {
             return None;
         }
         let name = cx.common.pool.take(len_bytes as usize, sender.connection)?;
-        self.pool_bytes += cost;
+        *share_bytes += cost;
         Some(name)
     }
 
@@ -162,7 +171,7 @@ impl Inbox {
         if cx.up.is_full() {
             return false;
         }
-        let Some(name) = self.room(header.length, sender, cx) else {
+        let Some(name) = self.room(Class::System, header.length, sender, cx) else {
             return false;
         };
         copy(&mut cx.common.pool, name, 0, payload);
@@ -203,7 +212,7 @@ impl Inbox {
             None => {
                 // While there is plenty of room the payload is kept, else it comes again when it is wanted.
                 let has_plenty = cx.common.pool.used_bytes() * 2 < cx.common.config.pool_bytes;
-                let room = has_plenty.then(|| self.room(header.length, sender, cx));
+                let room = has_plenty.then(|| self.room(Class::Normal, header.length, sender, cx));
                 let kept = match room.flatten() {
                     None => Kept::Announced,
                     Some(name) => {
@@ -393,7 +402,7 @@ impl Inbox {
 
     fn free<U: Upcalls>(&mut self, name: Name, cx: &mut Context<'_, U>) {
         if let Some((_, size)) = cx.common.pool.give_back(name) {
-            self.pool_bytes = self.pool_bytes.saturating_sub(size);
+            self.kept_bytes = self.kept_bytes.saturating_sub(size);
         }
     }
 
