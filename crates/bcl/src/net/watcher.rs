@@ -244,6 +244,8 @@ impl Watcher {
                     self.watched
                         .retain(|watched| !Arc::ptr_eq(&watched.station, &station));
                     let _ = epoll::delete(&self.epoll, station.socket());
+                    // Whoever waits may open the number anew: its socket must be closed by then.
+                    drop(station);
                     let _ = done.send(());
                 }
                 Command::Stop => return false,
