@@ -69,7 +69,7 @@ fn operations(seed: u64, faults: Faults, count: usize) {
     let mut expected = Vec::new();
     for k in 0..count {
         let len = [1, 8, 1_400, 1_500, 9_000][world.random() as usize % 5];
-        let offset = world.random() % (WINDOW - len) & !7;
+        let offset = (world.random() % (WINDOW - len)) & !7;
         let range = offset as usize..(offset + len) as usize;
         match world.random() % 3 {
             0 => {
@@ -121,7 +121,7 @@ fn on_bad_networks() {
 fn long_ones() {
     for chance in [0, 50] {
         let mut world = world(1, Faults::all(chance), 3_000_000);
-        let bytes: Vec<u8> = (0..3_000_000u32).map(|i| (i * 7 >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
         put(&mut world, 0, bytes.clone());
         let read = get(&mut world, 0, 3_000_000);
         let ends = ends(&mut world, 2);
