@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::packet::{Content, Packet};
-use super::window::WINDOW;
 use crate::names::OpId;
 use crate::serial::distance;
 use crate::time::{Span, Time};
@@ -84,10 +83,10 @@ impl Flights {
         self.lost > 0
     }
 
-    /// Whether the receiver keeps track of one more.
+    /// Whether a receiver that keeps track of so many has room for one more.
     #[inline]
-    pub fn has_room(&self) -> bool {
-        self.ring.len() < WINDOW as usize
+    pub fn has_room(&self, window: u32) -> bool {
+        self.ring.len() < window as usize
     }
 
     /// Whether this sequence is known to have arrived.

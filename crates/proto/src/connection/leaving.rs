@@ -32,13 +32,14 @@ impl Connection {
             || self.owner.has_answers()
             || !self.unreliable.is_empty()
             || self.doubt.as_ref().is_some_and(|doubt| doubt.is_due(now))
-            || self.flights.has_room() && (self.inbox.has_controls() || self.may_close())
+            || self.flights.has_room(self.peer_window())
+                && (self.inbox.has_controls() || self.may_close())
             || (self.flights.has_lost() || self.has_data(now)) && self.may_send(now)
     }
 
     #[inline]
     fn has_data(&self, now: Time) -> bool {
-        self.flights.has_room()
+        self.flights.has_room(self.peer_window())
             && (self.outgoing.is_ready(now) || self.requester.is_ready(self.congestion.window()))
     }
 
@@ -53,6 +54,11 @@ impl Connection {
             && self.is_up()
             && self.close_sequence.is_none()
             && self.outgoing.has_all_left()
+    }
+
+    #[inline]
+    fn peer_window(&self) -> u32 {
+        self.agreed.map_or(0, |agreed| agreed.window)
     }
 
     /// When a packet may leave that may not now.
@@ -102,7 +108,7 @@ impl Connection {
             }
             return Some(self.plain(&answer));
         }
-        if self.flights.has_room() {
+        if self.flights.has_room(self.peer_window()) {
             if let Some(packet) = self.inbox.next_control() {
                 return Some(self.sequenced(now, packet));
             }

@@ -90,6 +90,8 @@ pub struct Agreed {
     pub attempt: u32,
     /// Names the set-up.
     pub cookie: u64,
+    /// Packets that the peer keeps track of beyond the oldest that is missing ([WIRE-5.2]).
+    pub window: u32,
 }
 
 /// See the module.

@@ -8,6 +8,7 @@ use bcl_wire::{Header, Kind, Transcript, verify};
 use super::Endpoint;
 use crate::common::Context;
 use crate::connection::packet::inline;
+use crate::connection::window::WINDOW;
 use crate::connection::{Agreed, Connection, End, Keys, Stage};
 use crate::error::{Cause, OpError};
 use crate::names::{Address, Path};
@@ -76,6 +77,7 @@ impl Endpoint {
             return;
         }
         body.responder_incarnation = self.common.config.incarnation;
+        body.window_packets = WINDOW as u16;
         body.cookie_time = now.0;
         body.cookie = self.baker.bake(from, ports(header), &body);
         let mut answer = Header::new(Kind::Welcome);
@@ -177,11 +179,15 @@ impl Endpoint {
             incarnation: body.responder_incarnation,
             attempt: header.message,
             cookie: body.cookie,
+            window: u32::from(body.window_packets).clamp(1, WINDOW),
         };
         let to_connection = header.from_connection;
         let greeting = Greeting {
             attempt,
-            body,
+            body: Setup {
+                window_packets: WINDOW as u16,
+                ..body
+            },
             to_connection,
         };
         connection.path = from;
@@ -224,6 +230,7 @@ impl Endpoint {
             incarnation: body.initiator_incarnation,
             attempt: attempt_of(body.initiator_nonce),
             cookie: body.cookie,
+            window: u32::from(body.window_packets).clamp(1, WINDOW),
         };
         let transcript = Transcript {
             initiator: (body.initiator_node, header.from_port),
