@@ -113,7 +113,7 @@ fn faults_strike_at_their_rates() {
 fn a_burst_takes_neighbours() {
     let bursts = Bursts {
         begin: Rate::percent(1),
-        end: Rate::percent(10),
+        longest_ns: 20_000,
     };
     let faults = Faults {
         bursts: Some(bursts),

@@ -26,13 +26,14 @@ impl Rate {
     }
 }
 
-/// Losses that come together (Gilbert's model): within a burst everything is lost.
+/// Losses that come together: within a burst everything is lost. Bursts end by time and not by packets: else a sender
+/// that is careful meets long ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bursts {
     /// How often a packet begins a burst.
     pub begin: Rate,
-    /// How often a packet ends the burst it is in.
-    pub end: Rate,
+    /// The longest that one lasts.
+    pub longest_ns: u64,
 }
 
 /// The faults of one link; the default has none.

@@ -54,7 +54,8 @@ pub(super) struct Link {
     free_at_ns: u64,
     /// No packet that keeps the order arrives before this.
     last_arrival_ns: u64,
-    in_burst: bool,
+    /// Until when everything is lost.
+    burst_until_ns: u64,
 }
 
 impl Link {
@@ -64,7 +65,7 @@ impl Link {
             is_up: true,
             free_at_ns: 0,
             last_arrival_ns: 0,
-            in_burst: false,
+            burst_until_ns: 0,
         }
     }
 
@@ -95,7 +96,7 @@ impl Link {
             return Err(Fate::QueueFull);
         }
         self.free_at_ns = self.free_at_ns.max(now_ns) + self.transmission_ns(len_bytes);
-        if let Some(fate) = self.loses(random) {
+        if let Some(fate) = self.loses(now_ns, random) {
             return Err(fate);
         }
         let jitter_ns = match self.spec.faults.jitter_ns {
@@ -127,15 +128,12 @@ impl Link {
         None
     }
 
-    fn loses(&mut self, random: &mut Random) -> Option<Fate> {
+    fn loses(&mut self, now_ns: u64, random: &mut Random) -> Option<Fate> {
         if let Some(bursts) = self.spec.faults.bursts {
-            let changes = if self.in_burst {
-                bursts.end
-            } else {
-                bursts.begin
-            };
-            self.in_burst ^= changes.strikes(random);
-            if self.in_burst {
+            if now_ns >= self.burst_until_ns && bursts.begin.strikes(random) {
+                self.burst_until_ns = now_ns + random.between(1, bursts.longest_ns);
+            }
+            if now_ns < self.burst_until_ns {
                 return Some(Fate::LostInBurst);
             }
         }

@@ -118,7 +118,7 @@ fn weather(random: &mut Random, most_percent: u64) -> Faults {
     faults.jitter_ns = random.below(200) * US;
     faults.bursts = random.one_in(3).then(|| Bursts {
         begin: Rate::per_million(random.between(100, 10_000) as u32),
-        end: Rate::percent(random.between(5, 50) as u32),
+        longest_ns: random.between(10, 5_000) * US,
     });
     faults
 }
@@ -179,7 +179,7 @@ fn moves(plan: &mut Plan, random: &mut Random) {
 }
 
 fn strangers(plan: &mut Plan, random: &mut Random) {
-    plan.stranger_gap_ns = Some(random.between(1, 100) * US);
+    plan.stranger_gap_ns = Some(random.between(20, 500) * US);
     if random.one_in(2) {
         upsets(plan, random, &[Theme::Death, Theme::Close]);
         plan.stranger_gap_ns = Some(random.between(1, 10) * MS);

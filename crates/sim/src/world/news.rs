@@ -115,7 +115,10 @@ impl<P: Party> World<P> {
             Ok(_) if too_long => Err(format!(
                 "message {message} of seat {seat} fitted a buffer that is too small"
             )),
-            Ok(bytes) => self.ledger.deliver(from, seat, channel, meeting, &bytes),
+            Ok(bytes) => {
+                self.delivered_bytes[from] += bytes.len() as u64;
+                self.ledger.deliver(from, seat, channel, meeting, &bytes)
+            }
             Err(Failure::Truncated) if too_long => Ok(()),
             Err(failure) => self.may_fail(seat, from, &format!("a message failed: {failure:?}")),
         }
