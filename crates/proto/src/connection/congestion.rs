@@ -18,7 +18,10 @@ const MIN_WINDOW: f64 = 0.25;
 /// Losses alone do not push the window below this: they say little about delay.
 const MIN_WINDOW_BY_LOSS: f64 = 4.0;
 /// Delay above the shortest round trip that is not worth reacting to: bursts of one send, and processes that wake.
-const TARGET_EXTRA: Span = Span::from_us(100);
+const TARGET_EXTRA: Span = Span::from_us(60);
+/// Shortest round trips below this count as this. How they differ there says in which turn a busy receiver looked
+/// at each sender's packets, not how far away it is; a sender with a higher target would win for good.
+const LEAST_BASE: Span = Span::from_us(75);
 /// How much higher the target is for the smallest windows (Swift, 3.1.2).
 const FLOW_RANGE: f64 = 100_000.0;
 /// Windows between which the flow scaling acts.
@@ -117,7 +120,7 @@ impl Congestion {
     fn target(&self, base: Span) -> f64 {
         let alpha = FLOW_RANGE / (1.0 / FLOW_MIN.sqrt() - 1.0 / FLOW_MAX.sqrt());
         let scaled = alpha / self.window.sqrt() - alpha / FLOW_MAX.sqrt();
-        (base.0 + TARGET_EXTRA.0) as f64 + scaled.clamp(0.0, FLOW_RANGE)
+        (base.max(LEAST_BASE) + TARGET_EXTRA).0 as f64 + scaled.clamp(0.0, FLOW_RANGE)
     }
 
     /// Packets are taken for lost.

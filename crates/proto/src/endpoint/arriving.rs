@@ -26,7 +26,7 @@ impl Endpoint {
         }
         match header.kind {
             Kind::Hello => self.on_hello(now, from, datagram, &header, payload),
-            Kind::Welcome => self.on_welcome(now, from, datagram, &header, payload, up),
+            Kind::Welcome => self.on_welcome(now, datagram, &header, payload, up),
             Kind::Confirm => self.on_confirm(now, from, datagram, &header, payload, up),
             Kind::Refuse => self.on_refuse(now, from, datagram, &header, up),
             _ => self.on_packet(now, from, datagram, &header, payload, up),

@@ -127,7 +127,6 @@ impl Endpoint {
     pub(super) fn on_welcome(
         &mut self,
         now: Time,
-        from: Path,
         datagram: &[u8],
         header: &Header,
         payload: &[u8],
@@ -190,7 +189,7 @@ impl Endpoint {
             },
             to_connection,
         };
-        connection.path = from;
+        // CONFIRM goes where HELLO went, wherever this came from: it could be played back under another address.
         let keys = self.common.keys.connection(&transcript);
         let keys = Keys {
             ours: keys.from_initiator,
