@@ -1,0 +1,84 @@
+//! How much gets through, as a text that a reviewer sees change: virtual time makes it exact.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use bcl_sim::net::{Faults, LinkSpec, Rate};
+use bcl_sim::{Goodput, Port, Streams};
+
+const MS: u64 = 1_000_000;
+
+/// 10 Gbit/s everywhere, 5 us a link, 256 KiB before each.
+const STREAMS: Streams = Streams {
+    senders: 1,
+    uplink: LinkSpec::GOOD,
+    downlink: LinkSpec::GOOD,
+    message_bytes: 256 << 10,
+    most_pending: 4,
+};
+
+fn measure(streams: Streams, warm_up_ms: u64, span_ms: u64) -> Goodput {
+    let measured = streams.measure::<Port>(1, warm_up_ms * MS, span_ms * MS);
+    measured.unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
+fn with_loss(per_million: u32) -> Goodput {
+    let faults = Faults::loss(Rate::per_million(per_million));
+    let uplink = LinkSpec::GOOD.with_faults(faults);
+    measure(Streams { uplink, ..STREAMS }, 20, 100)
+}
+
+fn with_senders(senders: usize) -> Goodput {
+    // Many streams need as much longer until each has found its share.
+    measure(Streams { senders, ..STREAMS }, 100, 200)
+}
+
+#[test]
+fn the_table_is_as_it_was() {
+    let mut table = String::from(
+        "Goodput over links of 10 Gbit/s and 5 us with 256 KiB before each, messages of 256 KiB.\n\
+         After a change that is meant: UPDATE_SNAPSHOT=1 cargo test -p bcl-sim --test throughput\n\n\
+         loss, one sender    Mbit/s\n",
+    );
+    for (name, per_million) in [
+        ("0 %", 0),
+        ("0.1 %", 1_000),
+        ("1 %", 10_000),
+        ("5 %", 50_000),
+        ("30 %", 300_000),
+    ] {
+        let mbps = with_loss(per_million).bits_per_second() / 1e6;
+        writeln!(table, "{name:<16} {mbps:>9.0}").expect("a string takes it");
+    }
+    table += "\nsenders, no loss    Mbit/s   fairness (Jain)\n";
+    for senders in [1, 10, 100] {
+        let goodput = with_senders(senders);
+        let mbps = goodput.bits_per_second() / 1e6;
+        let fairness = goodput.fairness();
+        writeln!(table, "{senders:<16} {mbps:>9.0} {fairness:>11.3}").expect("a string takes it");
+    }
+    compare(&table);
+}
+
+#[test]
+fn a_hundred_senders_share_a_receiver() {
+    let one = with_senders(1).bits_per_second();
+    let hundred = with_senders(100);
+    let share = hundred.bits_per_second() / one;
+    assert!(share >= 0.8, "{share:.3} of what one sender gets through");
+    let fairness = hundred.fairness();
+    assert!(fairness > 0.9, "Jain's index is {fairness:.3}");
+}
+
+fn compare(table: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/throughput.txt");
+    if std::env::var_os("UPDATE_SNAPSHOT").is_some() {
+        std::fs::write(&path, table).expect("the snapshot can be written");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == table,
+        "{} says\n{kept}\nbut it is\n{table}",
+        path.display()
+    );
+}

@@ -1,0 +1,76 @@
+//! Thousands of worlds of every kind, and those that were once wrong.
+
+use bcl_sim::{KINDS, Plan, Port, World};
+
+/// Seeds of each kind that `make test` runs; `make soak` goes on where it ends.
+const SEEDS: u64 = 250;
+
+/// Seeds that found something, with what it was. They stay, so that it stays mended.
+const ONCE_WRONG: &[(&str, u64, &str)] = &[
+    (
+        "rough",
+        2,
+        "a HELLO with a damaged job id was refused, and that was believed",
+    ),
+    ("rough", 9, "the same with a damaged version"),
+    (
+        "mixed",
+        183,
+        "a WELCOME played back under another address took all CONFIRMs there",
+    ),
+];
+
+/// What is wrong with the world of this kind and seed, if anything is.
+fn wrong(kind: &str, seed: u64) -> Option<String> {
+    let plan = Plan::new(kind, seed).expect("a kind of world");
+    let wrong = World::<Port>::new(plan).run().err()?;
+    Some(wrong.to_string())
+}
+
+/// Runs a kind's seeds and shows the first few that are wrong.
+fn run(kind: &str) {
+    let found: Vec<String> = (0..SEEDS).filter_map(|seed| wrong(kind, seed)).collect();
+    let shown = found.iter().take(5).map(|text| format!("\n  {text}"));
+    assert!(
+        found.is_empty(),
+        "{kind}: {} of {SEEDS} worlds are wrong:{}",
+        found.len(),
+        shown.collect::<String>()
+    );
+}
+
+macro_rules! kinds {
+    ($($kind:ident),* $(,)?) => {
+        $(#[test]
+        fn $kind() {
+            run(stringify!($kind));
+        })*
+
+        #[test]
+        fn every_kind_is_run() {
+            let run = [$(stringify!($kind)),*];
+            assert_eq!(run.as_slice(), KINDS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>());
+        }
+    };
+}
+
+kinds!(
+    calm, lossy, rough, shared, full, deaths, cuts, moves, strangers, jobs, windows, mixed,
+);
+
+#[test]
+fn what_was_once_wrong_is_right() {
+    for (kind, seed, what) in ONCE_WRONG {
+        if let Some(found) = wrong(kind, *seed) {
+            panic!("again ({what}): {found}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    for (kind, _) in KINDS {
+        let run = || World::<Port>::new(Plan::new(kind, 3).expect("a kind of world")).run();
+        assert_eq!(run(), run(), "{kind}");
+    }
+}
