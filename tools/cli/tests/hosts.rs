@@ -451,6 +451,35 @@ fn addresses(job: &mut Job, port: &Port) -> Vec<bcl::Address> {
 }
 
 #[test]
+fn a_file_goes_to_a_named_node_where_the_nodes_file_says() {
+    let node = Node::new();
+    let Some(hosts) = Namespaces::new(&node) else {
+        return;
+    };
+    let path = |name: &str| node.folder().join(name).to_str().unwrap().to_owned();
+    let (nodes, file, copy) = (path("nodes.toml"), path("file"), path("copy"));
+    fs::write(&file, vec![7; 3_000_000]).unwrap();
+    for addresses in [["10.99.0.1", "10.99.0.2"], ["fd99::1", "fd99::2"]] {
+        let entry = |(name, number, address): (&str, &str, &str)| {
+            format!("[node.{name}]\nnumber = '{number}'\naddresses = ['{address}']\n")
+        };
+        let left = entry(("left", "10.1.1.1", addresses[0]));
+        let right = entry(("right", "10.1.1.2", addresses[1]));
+        fs::write(&nodes, left + &right).unwrap();
+        let start = |side: usize, arguments: &[&str]| {
+            let mut command = hosts.bcl(side, &node, arguments);
+            command.env("BCL_NODES", &nodes).spawn().unwrap()
+        };
+        let mut receiver = start(1, &["recv", "--port", "77", &copy]);
+        assert_eq!(await_line(&mut receiver), "10.1.1.2:77");
+        let sent = finish(start(0, &["send", "right:77", &file]));
+        assert!(sent.status.success(), "{}", text(&sent));
+        assert!(finish(receiver).status.success());
+        assert!(fs::read(&copy).unwrap() == fs::read(&file).unwrap());
+    }
+}
+
+#[test]
 fn the_death_of_a_process_is_news_on_other_hosts() {
     if std::env::var_os("BCL_TEST_PART").is_none() {
         let node = Node::new();

@@ -52,8 +52,15 @@ impl Node {
 
     /// `bcl` with these arguments; its streams are pipes.
     pub fn bcl(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bcl"));
-        command.args(arguments).env("BCL_DIR", self.folder());
+        let mut command = self.outside(env!("CARGO_BIN_EXE_bcl"));
+        command.args(arguments);
+        command
+    }
+
+    /// Another program with the same surroundings.
+    pub fn outside(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("BCL_DIR", self.folder());
         for name in [
             "BCL_JOB_KEY",
             "BCL_NODE",

@@ -9,6 +9,7 @@ use super::common::Node;
 const SHELL: &str = "../../../shared/launch/netns-rsh";
 /// Where they are, as in the namespaces themselves.
 const ADDRESSES: [&str; 2] = ["10.99.0.1", "10.99.0.2"];
+const ADDRESSES_V6: [&str; 2] = ["fd99::1", "fd99::2"];
 
 /// `left` and `right`. Dropping it removes them, and the link with them.
 pub struct Namespaces {
@@ -42,12 +43,27 @@ impl Namespaces {
         assert!(ip(&[
             "link", "add", end, "netns", left, "type", "veth", "peer", "name", end, "netns", right
         ]));
-        for (name, address) in self.names.iter().zip(ADDRESSES) {
-            let address = format!("{address}/24");
-            assert!(ip(&["-n", name, "addr", "add", &address, "dev", end]));
+        let addresses = ADDRESSES.into_iter().zip(ADDRESSES_V6);
+        for (name, (v4, v6)) in self.names.iter().zip(addresses) {
+            let (v4, v6) = (format!("{v4}/24"), format!("{v6}/64"));
+            assert!(ip(&["-n", name, "addr", "add", &v4, "dev", end]));
+            assert!(ip(&["-n", name, "addr", "add", &v6, "dev", end, "nodad"]));
             assert!(ip(&["-n", name, "link", "set", end, "up"]));
             assert!(ip(&["-n", name, "link", "set", "lo", "up"]));
         }
+    }
+
+    /// `bcl` on the left (0) or the right (1), in a socket folder of its own, in a job with both.
+    pub fn bcl(&self, side: usize, node: &Node, arguments: &[&str]) -> Command {
+        let folder = node.folder().join(&self.names[side]);
+        let inner = node.bcl(arguments);
+        let mut command = node.outside("ip");
+        command.args(["netns", "exec", &self.names[side]]);
+        command.arg(inner.get_program()).args(inner.get_args());
+        command
+            .env("BCL_DIR", folder)
+            .env("BCL_JOB_KEY", "07".repeat(32));
+        command
     }
 
     /// `bcl run` with these arguments, and a nodes file that knows both.
