@@ -1,7 +1,7 @@
 //! Errors of calls; what goes wrong later arrives with an event, as [`OpError`](crate::OpError).
 
 use bcl_device::OpenError;
-use bcl_node::FolderError;
+use bcl_node::{FolderError, NodesError};
 use rustix::io::Errno;
 
 /// Why a call was refused. Nothing was started, and nothing is lost.
@@ -64,6 +64,30 @@ pub enum Error {
 impl Error {
     pub(crate) fn invalid(text: impl Into<String>) -> Self {
         Self::InvalidArgument(text.into())
+    }
+}
+
+impl From<bcl_node::DetectError> for Error {
+    fn from(error: bcl_node::DetectError) -> Self {
+        match error {
+            bcl_node::DetectError::Nodes(error) => error.into(),
+            error => Self::Configuration(error.to_string()),
+        }
+    }
+}
+
+impl From<NodesError> for Error {
+    fn from(error: NodesError) -> Self {
+        let of_system = match &error {
+            NodesError::Unreadable { error, .. } => Errno::from_io_error(error),
+            NodesError::Wrong { .. } => None,
+        };
+        match of_system {
+            Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptors(format!(
+                "no file descriptors to read the nodes file: {error}; raise the limit (ulimit -n)"
+            )),
+            _ => Self::Configuration(error.to_string()),
+        }
     }
 }
 

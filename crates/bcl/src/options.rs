@@ -136,7 +136,7 @@ impl PortOptions {
         Ok(Config {
             node: match self.node {
                 Some(node) => node,
-                None => NodeId::detect().map_err(|error| configuration(&error))?.0,
+                None => NodeId::detect()?.0,
             },
             number: self.number,
             folder: self.folder.unwrap_or_else(Folder::default_path),

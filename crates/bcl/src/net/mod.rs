@@ -49,7 +49,7 @@ impl NetPort {
         let own = shared.address;
         let folder =
             Folder::open(&config.folder).map_err(|error| Error::Folder(error.to_string()))?;
-        let nodes = Nodes::load().map_err(|error| Error::Configuration(error.to_string()))?;
+        let nodes = Nodes::load()?;
         let station = watcher::join(|mailbox| {
             let inner = Inner::open(&config.key, wish.dead_after, shared, nodes)?;
             Station::new(inner, Arc::clone(shared), mailbox).map_err(|errno| Error::System {
