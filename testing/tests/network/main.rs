@@ -1,5 +1,13 @@
 //! Tests between hosts, which are network namespaces on this machine. They need root; without it each says that it
 //! checked nothing.
 
+mod crowd;
 mod faults;
+mod forged;
 mod hosts;
+mod keys;
+mod killed;
+mod lab;
+mod silence;
+mod traffic;
+mod wire;

@@ -1,0 +1,72 @@
+//! Hosts on which helper programs run that reach each other over the network only.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use bcl_testing::netns::{Cluster, cluster};
+use bcl_testing::peer::{Peer, prepare, program};
+
+/// See the module. Each host has a folder of its own.
+pub struct Lab {
+    /// The hosts.
+    pub cluster: Cluster,
+    folder: PathBuf,
+}
+
+impl Lab {
+    /// So many hosts, or `None` where there can be none.
+    pub fn new(hosts: usize) -> Option<Self> {
+        let cluster = cluster(hosts)?;
+        let folder = std::env::temp_dir().join(&cluster.host(0).namespace);
+        fs::create_dir_all(&folder).expect("a folder can be made");
+        Some(Self { cluster, folder })
+    }
+
+    /// The command of a helper program on a host.
+    pub fn command(&self, host: usize, role: &[&str]) -> Command {
+        let there = self.cluster.host(host);
+        let mut command = there.command(program());
+        command.args(role);
+        prepare(&mut command, &self.folder.join(host.to_string()));
+        command.env("BCL_NODE", there.address.to_string());
+        command
+    }
+
+    /// A helper program on a host.
+    pub fn start(&self, host: usize, role: &[&str]) -> Peer {
+        Peer::spawn(self.command(host, role))
+    }
+
+    /// A helper program on each of the two hosts, connected and doing nothing until told.
+    pub fn pair(&self) -> (Peer, Peer) {
+        let mut one = self.start(0, &["obey"]);
+        let mut other = self.start(1, &["obey"]);
+        meet(&mut one, &mut other);
+        (one, other)
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Lets two that obey exchange a message.
+pub fn meet(one: &mut Peer, other: &mut Peer) {
+    other.order("until message 10000");
+    one.tell(&format!("meet {}", other.address));
+    let events = other.line();
+    assert!(events.ends_with("message"), "{events}");
+}
+
+/// Asserts that the events end with one of that name.
+#[track_caller]
+pub fn assert_last(events: &str, name: &str) {
+    let last = events.split(' ').next_back().unwrap_or_default();
+    assert!(
+        last.starts_with(name),
+        "no '{name}' at the end of '{events}'"
+    );
+}

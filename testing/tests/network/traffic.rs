@@ -1,0 +1,83 @@
+//! 10,000 messages each way, operations on windows in between, while the network does what networks do. Everything
+//! arrives once, in order and intact, or the helper programs say what did not.
+
+use std::time::Duration;
+
+use bcl_testing::netns::{Cluster, Faults};
+use bcl_testing::peer::Peer;
+
+use crate::lab::Lab;
+
+/// How many messages, and how long they are at most, in bytes.
+const MANY_LONG: [&str; 2] = ["10000", "300000"];
+const MANY: [&str; 2] = ["10000", "30000"];
+
+/// Lets both hosts exchange so many messages of up to `longest` bytes while `meanwhile` happens to the network.
+fn exchange(
+    prepare: impl FnOnce(&mut Cluster),
+    [count, longest]: [&str; 2],
+    meanwhile: impl FnOnce(&mut Cluster),
+) {
+    let Some(mut lab) = Lab::new(2) else {
+        return;
+    };
+    prepare(&mut lab.cluster);
+    let ports = [101, 102];
+    let mut peers: Vec<Peer> = [0, 1]
+        .into_iter()
+        .map(|host| {
+            let other = format!("{}:{}", lab.cluster.host(1 - host).address, ports[1 - host]);
+            let own = ports[host].to_string();
+            lab.start(host, &["traffic", &own, &other, count, longest])
+        })
+        .collect();
+    for peer in &mut peers {
+        peer.order("go");
+    }
+    meanwhile(&mut lab.cluster);
+    for peer in &mut peers {
+        assert_eq!(peer.line(), "done", "{}", peer.address);
+    }
+    for peer in &mut peers {
+        peer.order("leave");
+        assert_eq!(peer.end(), 0, "{}", peer.address);
+    }
+}
+
+fn with_faults(percent: u32, messages: [&str; 2]) {
+    let make_bad = |cluster: &mut Cluster| {
+        for (host, seed) in [(0, 11), (1, 12)] {
+            let faults = Faults::all(percent, seed);
+            cluster.inject(host, &faults).expect("the injector works");
+        }
+    };
+    exchange(make_bad, messages, |_| {});
+}
+
+#[test]
+fn without_faults() {
+    with_faults(0, MANY_LONG);
+}
+
+#[test]
+fn with_ten_percent_of_each_fault() {
+    with_faults(10, MANY);
+}
+
+/// Fewer: less than half of all packets arrive whole.
+#[test]
+fn with_thirty_percent_of_each_fault() {
+    with_faults(30, ["200", "1000"]);
+}
+
+/// Two seconds are no death.
+#[test]
+fn while_the_cable_is_pulled_for_two_seconds() {
+    let pull = |cluster: &mut Cluster| {
+        std::thread::sleep(Duration::from_millis(100));
+        cluster.cut(1).expect("a cable can be pulled");
+        std::thread::sleep(Duration::from_secs(2));
+        cluster.mend(1).expect("it can be plugged in");
+    };
+    exchange(|_| {}, MANY_LONG, pull);
+}
