@@ -18,6 +18,11 @@ const ONCE_WRONG: &[(&str, u64, &str)] = &[
         183,
         "a WELCOME played back under another address took all CONFIRMs there",
     ),
+    (
+        "windows",
+        1099,
+        "after a pause of 1 s nobody asked for a lost answer for 6 s",
+    ),
 ];
 
 /// What is wrong with the world of this kind and seed, if anything is.

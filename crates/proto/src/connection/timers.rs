@@ -8,6 +8,9 @@ use crate::error::{Cause, OpError};
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
+/// No answer to a request is waited for longer ([WIRE-11.5]).
+const MAX_PATIENCE: Span = Span::from_ms(250);
+
 impl Connection {
     /// When [`on_time`](Self::on_time) has something to do.
     pub fn deadline(&mut self, now: Time, config: &crate::config::Config) -> Time {
@@ -46,7 +49,8 @@ impl Connection {
     /// How long an answer may take after its request has left ([WIRE-11.5]).
     fn patience(&self) -> Span {
         let twice = self.trip.smoothed().unwrap_or(Span::from_ms(1)).times(2);
-        twice.max(self.trip.timeout(0))
+        // A peer that was stopped for a second is no reason to be patient for seconds.
+        twice.max(self.trip.timeout(0)).min(MAX_PATIENCE)
     }
 
     /// Time has passed.
