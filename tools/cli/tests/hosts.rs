@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Child, Command, Output, Stdio};
 
-use bcl::{Event, Job, Port, Which};
+use bcl::{Event, Job, Port, PortOptions, Which};
 use common::{Node, await_line, children, eventually, finish, is_running, signal, text};
 use namespaces::Namespaces;
 
@@ -353,8 +353,7 @@ fn two_hosts_with_one_node_number_are_refused() {
 fn job_of_this_program(hosts: &Namespaces, node: &Node, test: &str) -> Output {
     let program = std::env::current_exe().unwrap();
     let program = program.to_str().unwrap();
-    let settings = ["-x", "BCL_TEST_PART=1", "-x", "BCL_DEAD_AFTER_MS=500", "--"];
-    let options = [&["--hosts", "left:2,right:2"], &settings[..]].concat();
+    let options = ["--hosts", "left:2,right:2", "-x", "BCL_TEST_PART=1", "--"];
     let test = [program, "--exact", test, "--nocapture"];
     finish(
         hosts
@@ -377,7 +376,7 @@ fn processes_on_two_hosts_exchange_addresses_and_messages() {
         return;
     }
     let mut job = Job::from_env().unwrap().unwrap();
-    let mut port = open_as_on_a_host_of_its_own();
+    let mut port = options_as_on_a_host_of_its_own().open().unwrap();
     let all = addresses(&mut job, &port);
     let nodes: Vec<_> = all.iter().map(|address| address.node.to_string()).collect();
     assert_eq!(nodes, ["10.99.0.1", "10.99.0.1", "10.99.0.2", "10.99.0.2"]);
@@ -437,10 +436,10 @@ fn processes_on_two_hosts_exchange_addresses_and_messages() {
 const LONG: usize = 300_000;
 
 /// Namespaces share files, and hosts do not.
-fn open_as_on_a_host_of_its_own() -> Port {
+fn options_as_on_a_host_of_its_own() -> PortOptions {
     let variable = |name: &str| std::env::var(name).unwrap();
     let folder = std::path::Path::new(&variable("BCL_DIR")).join(variable("BCL_NODE"));
-    Port::options().folder(folder).open().unwrap()
+    Port::options().folder(folder)
 }
 
 fn addresses(job: &mut Job, port: &Port) -> Vec<bcl::Address> {
@@ -503,7 +502,10 @@ fn the_death_of_a_process_is_news_on_other_hosts() {
     // SAFETY: ignoring a signal runs no code of ours.
     unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
     let mut job = Job::from_env().unwrap().unwrap();
-    let mut port = open_as_on_a_host_of_its_own();
+    let options = options_as_on_a_host_of_its_own();
+    // Before the launcher loses its patience.
+    let options = options.dead_after(std::time::Duration::from_millis(500));
+    let mut port = options.open().unwrap();
     let all = addresses(&mut job, &port);
     if job.rank() != 3 {
         port.send_system(all[3], b"are you there?", bcl::QUIET)
