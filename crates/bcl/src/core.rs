@@ -31,7 +31,7 @@ pub const POSTS_MAX: usize = 65536;
 /// Polls between two updates of the queue depths that `bcl stat` shows.
 const POLLS_PER_REPORT: u32 = 1 << 16;
 /// How long a port that closes waits for peers on other nodes to take what it has sent them.
-const LINGER: Duration = Duration::from_secs(1);
+const LINGER: Duration = Duration::from_secs(3);
 /// Empty polls between two looks whether the bell was rung for nothing, once the descriptor is in use.
 const POLLS_PER_BELL_CHECK: u32 = 16;
 
