@@ -80,7 +80,7 @@ fn system_messages_on_a_good_network() {
 
 #[test]
 fn system_messages_on_bad_networks() {
-    for seed in 0..60 {
+    for seed in 0..100 {
         system_both_ways(seed, Faults::all([10, 100, 300][seed as usize % 3]), 60);
     }
 }
@@ -156,7 +156,7 @@ fn normal_messages_on_a_good_network() {
 
 #[test]
 fn normal_messages_on_bad_networks() {
-    for seed in 0..40 {
+    for seed in 0..100 {
         normal_messages(seed, Faults::all([10, 100, 300][seed as usize % 3]), 28);
     }
 }

@@ -112,7 +112,7 @@ fn on_a_good_network() {
 
 #[test]
 fn on_bad_networks() {
-    for seed in 0..40 {
+    for seed in 0..100 {
         operations(seed, Faults::all([10, 100, 300][seed as usize % 3]), 60);
     }
 }

@@ -3,10 +3,10 @@
 use crate::config::Config;
 use crate::time::{Span, Time};
 
-/// A peer that owes an answer is asked this often.
-const ASK_EVERY: Span = Span::from_ms(1_000);
-/// As above, if the network has said that nobody listens there.
-const ASK_SUSPECT_EVERY: Span = Span::from_ms(50);
+/// A peer that owes an answer is asked after this silence.
+const ASK_AFTER: Span = Span::from_ms(1_000);
+/// And then this often, since some of what is asked and answered may be lost.
+const ASK_AGAIN: Span = Span::from_ms(50);
 /// A peer of which the network says that nobody listens there is given up after this silence, if not earlier.
 const SUSPECT_DEAD_AFTER: Span = Span::from_ms(250);
 
@@ -46,6 +46,7 @@ impl Liveness {
     pub fn on_heard(&mut self, now: Time) {
         self.heard_at = now;
         self.suspect_since = None;
+        self.is_asking = false;
     }
 
     /// The network says that nobody listens.
@@ -83,11 +84,12 @@ impl Liveness {
     }
 
     fn ask_at(&self, since: Time, config: &Config) -> Time {
-        let every = match self.suspect_since {
-            None => ASK_EVERY.min(config.dead_after.part(3)),
-            Some(_) => ASK_SUSPECT_EVERY,
-        };
-        self.heard_at.max(self.asked_at).max(since) + every
+        let silent_at = self.heard_at.max(since);
+        if self.asked_at > silent_at || self.suspect_since.is_some() {
+            self.asked_at.max(silent_at) + ASK_AGAIN
+        } else {
+            silent_at + ASK_AFTER.min(config.dead_after.part(3))
+        }
     }
 
     pub fn verdict(&self, now: Time, config: &Config) -> Verdict {

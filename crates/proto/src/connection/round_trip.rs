@@ -6,7 +6,7 @@ use crate::time::{Span, Time};
 /// is stood in for by a thread that looks every few milliseconds ([WIRE-7.4]).
 const MIN_TIMEOUT: Span = Span::from_ms(1);
 /// No timeout is longer ([WIRE-7.4]).
-const MAX_TIMEOUT: Span = Span::from_ms(250);
+const MAX_TIMEOUT: Span = Span::from_ms(100);
 /// Before anything was measured.
 const FIRST_TIMEOUT: Span = Span::from_ms(10);
 /// A probe for tail loss comes no sooner.

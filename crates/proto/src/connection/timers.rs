@@ -92,6 +92,8 @@ impl Connection {
                 self.traffic.timeouts += 1;
                 self.flights.lose_all();
                 self.congestion.on_timeout(now);
+                // What leaves now may be lost as well: an answer to either shows that the peer lives.
+                self.has_question = true;
             }
         }
         let lost = self

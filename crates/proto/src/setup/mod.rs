@@ -16,7 +16,7 @@ use crate::time::{Span, Time};
 use crate::transmit::Payload;
 
 /// The longest pause between two HELLOs or CONFIRMs ([WIRE-4.9]).
-const LAST_PAUSE: Span = Span::from_ms(100);
+const LAST_PAUSE: Span = Span::from_ms(50);
 /// How long we hold back after the peer's HELLO was given precedence over ours ([WIRE-4.6]).
 const COURTESY: Span = Span::from_ms(20);
 
