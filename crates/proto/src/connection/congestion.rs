@@ -17,6 +17,8 @@ pub const MAX_WINDOW: f64 = 1024.0;
 const MIN_WINDOW: f64 = 0.25;
 /// Losses alone do not push the window below this: they say little about delay.
 const MIN_WINDOW_BY_LOSS: f64 = 4.0;
+/// Neither do timeouts, unless there are many in a row.
+const MIN_WINDOW_BY_TIMEOUT: f64 = 8.0;
 /// Delay above the shortest round trip that is not worth reacting to: bursts of one send, and processes that wake.
 const TARGET_EXTRA: Span = Span::from_us(60);
 /// Shortest round trips below this count as this. How they differ there says in which turn a busy receiver looked
@@ -146,15 +148,17 @@ impl Congestion {
         }
     }
 
-    /// Nothing was heard for a whole timeout: half, then the least.
+    /// Nothing was heard for a whole timeout: half. Timeouts back off by themselves, so that the window need not
+    /// fall to the least at once: most often the peer's process did not run for a while.
     pub fn on_timeout(&mut self, now: Time) {
         self.timeouts += 1;
         self.is_starting = false;
-        if self.timeouts >= 3 {
-            self.window = self.window.min(1.0);
+        let floor = if self.timeouts >= 8 {
+            1.0
         } else {
-            self.shrink(now, 1.0 - MAX_DECREASE, 1.0);
-        }
+            MIN_WINDOW_BY_TIMEOUT
+        };
+        self.shrink(now, 1.0 - MAX_DECREASE, floor);
     }
 
     fn shrink(&mut self, now: Time, factor: f64, floor: f64) {

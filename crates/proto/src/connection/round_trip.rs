@@ -4,7 +4,7 @@ use crate::time::{Span, Time};
 
 /// No timeout is shorter: a receiver that sleeps needs tens of microseconds to wake, and one that computes
 /// is stood in for by a thread that looks every few milliseconds ([WIRE-7.4]).
-const MIN_TIMEOUT: Span = Span::from_ms(1);
+const MIN_TIMEOUT: Span = Span::from_ms(2);
 /// No timeout is longer ([WIRE-7.4]).
 const MAX_TIMEOUT: Span = Span::from_ms(100);
 /// Before anything was measured.
@@ -86,7 +86,7 @@ mod tests {
         }
         assert_eq!(trip.smoothed(), Some(Span::from_us(100)));
         assert_eq!(trip.timeout(0), MIN_TIMEOUT);
-        assert_eq!(trip.timeout(3), Span::from_ms(8));
+        assert_eq!(trip.timeout(3), MIN_TIMEOUT.times(8));
         assert_eq!(trip.timeout(40), MAX_TIMEOUT);
     }
 
