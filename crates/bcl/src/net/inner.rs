@@ -108,7 +108,7 @@ impl Inner {
 
     /// Connections, and attempts at one.
     pub fn peers(&self) -> u32 {
-        self.endpoint.depths().peers as u32
+        self.endpoint.peer_count() as u32
     }
 
     pub fn next_timeout_ns(&self) -> Option<u64> {

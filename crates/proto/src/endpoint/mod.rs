@@ -238,7 +238,13 @@ impl Endpoint {
         traffic
     }
 
-    /// How full it is.
+    /// Connections, and attempts at one.
+    #[inline]
+    pub fn peer_count(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// How full it is. Counted anew, by looking at everything.
     pub fn depths(&self) -> Depths {
         let common = &self.common;
         Depths {
