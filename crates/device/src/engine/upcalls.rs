@@ -51,7 +51,7 @@ pub struct SystemHandle {
 unsafe impl Send for SystemHandle {}
 
 impl MessageId {
-    /// A name of another tier, told from ours by the [`FOREIGN`] bit of its link.
+    /// A name of another tier, told from ours by a bit of its link.
     pub fn foreign(slot: u32, link: LinkId, number: u32) -> Self {
         let link = link | FOREIGN;
         Self { slot, link, number }

@@ -8,7 +8,7 @@
 //!   host ── uplink ──▶ site ══ trunk ══▶ site ── downlink ──▶ socket of the host ──▶ process
 //! ```
 //!
-//! Read [`Network`], then [`link`] and [`faults`] (what happens on the way) and [`host`] (what happens at its end).
+//! Read [`Network`], then `link` and `faults` (what happens on the way) and `host` (what happens at its end).
 //! Whoever drives the network asks [`Network::next_ns`] and calls [`Network::step`]; nothing happens by itself.
 
 mod fate;

@@ -1,7 +1,7 @@
 //! What has to be true of every run, however the network behaves.
 //!
 //! The oracle knows nothing of packets. It is told what programs asked for and what came of it, and objects to
-//! whatever a program could object to: [`ledger`] watches messages, [`windows`] one-sided access, [`ends`] that each
+//! whatever a program could object to: `ledger` watches messages, `windows` one-sided access, `ends` that each
 //! operation ends once and in time.
 
 mod contents;
