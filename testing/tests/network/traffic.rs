@@ -60,6 +60,11 @@ fn without_faults() {
 }
 
 #[test]
+fn with_one_percent_of_each_fault() {
+    with_faults(1, MANY_LONG);
+}
+
+#[test]
 fn with_ten_percent_of_each_fault() {
     with_faults(10, MANY);
 }
