@@ -11,6 +11,7 @@ pub use bcl_udp::{
     Trouble,
 };
 
+use bcl_wire::JobKeys;
 use bcl_wire::udp_port::{LAST_PORT, UDP_BASE};
 
 use crate::JobKey;
@@ -24,10 +25,10 @@ pub fn packet_secret(key: &JobKey) -> [u8; 32] {
     key.derive("bcl udp")
 }
 
-/// A name of the job that `key` belongs to, which tells nothing of the key.
+/// A name of the job that `key` belongs to, which tells nothing of the key: the one that its packets carry
+/// ([WIRE-3.3]).
 pub fn job_id(key: &JobKey) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = key.derive("name");
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    JobKeys::derive(&packet_secret(key)).id()
 }
 
 #[test]
