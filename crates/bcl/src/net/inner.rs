@@ -285,12 +285,7 @@ impl Inner {
     fn take_reports(&mut self, now: Time, up: &mut impl Hearer) {
         while let Some(report) = self.socket.next_report() {
             match report.trouble {
-                Trouble::TooLarge { .. } => self.met.extend(
-                    self.endpoint
-                        .peers()
-                        .filter(|info| info.path.to.ip() == report.to.ip())
-                        .map(|info| info.peer),
-                ),
+                Trouble::TooLarge { .. } => self.measure_paths_to(report.to.ip()),
                 Trouble::PortUnreachable => {
                     let path = proto::Path {
                         to: report.to,
@@ -302,6 +297,13 @@ impl Inner {
                 Trouble::Prohibited | Trouble::HostUnreachable | Trouble::Other(_) => {}
             }
         }
+    }
+
+    /// The way to a host has become narrower: measures it anew for all peers there.
+    #[cold]
+    fn measure_paths_to(&mut self, ip: IpAddr) {
+        let there = self.endpoint.peers().filter(|info| info.path.to.ip() == ip);
+        self.met.extend(there.map(|info| info.peer));
         self.measure_paths();
     }
 
@@ -358,7 +360,7 @@ impl Inner {
         match sent {
             Ok(sent) if sent < run => {
                 let live = |transmit: &Transmit| {
-                    datagram_of(&self.endpoint, &self.lent, transmit).is_some()
+                    payload_of(&self.endpoint, &self.lent, transmit).is_some()
                 };
                 let gone = leave_out(&self.unsent[..run], sent, live);
                 self.unsent.drain(..gone);
@@ -372,11 +374,7 @@ impl Inner {
             Err(error) => {
                 // Lost, as packets can be; the protocol sends them again and gives up in time.
                 if let SendError::TooLarge { .. } = error {
-                    let to = path.to.ip();
-                    let peers = self.endpoint.peers();
-                    let there = peers.filter(|info| info.path.to.ip() == to);
-                    self.met.extend(there.map(|info| info.peer));
-                    self.measure_paths();
+                    self.measure_paths_to(path.to.ip());
                 }
                 self.unsent.drain(..run);
                 true
@@ -467,6 +465,23 @@ fn leave_out(run: &[Transmit], sent: usize, live: impl Fn(&Transmit) -> bool) ->
         .unwrap_or(run.len())
 }
 
+/// What a packet carries; `None` if it is no longer there.
+#[inline]
+fn payload_of<'a>(
+    endpoint: &'a Endpoint,
+    lent: &'a Lent,
+    transmit: &'a Transmit,
+) -> Option<&'a [u8]> {
+    match transmit.payload {
+        Payload::Own(_) => endpoint.bytes(transmit),
+        Payload::Lent {
+            op,
+            offset,
+            len_bytes,
+        } => lent.piece(op, offset, len_bytes.into()),
+    }
+}
+
 /// A packet as the socket takes it; `None` if what it was to carry is no longer there.
 #[inline]
 fn datagram_of<'a>(
@@ -474,14 +489,7 @@ fn datagram_of<'a>(
     lent: &'a Lent,
     transmit: &'a Transmit,
 ) -> Option<Datagram<'a>> {
-    let payload = match transmit.payload {
-        Payload::Own(_) => endpoint.bytes(transmit)?,
-        Payload::Lent {
-            op,
-            offset,
-            len_bytes,
-        } => lent.piece(op, offset, len_bytes.into())?,
-    };
+    let payload = payload_of(endpoint, lent, transmit)?;
     Some(Datagram {
         header: endpoint.seal(transmit, payload),
         payload: [payload, &[]],
