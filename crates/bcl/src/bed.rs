@@ -4,9 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bcl_device::Shared;
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
+use bcl_device::{Shared, wait_for_bell};
 
 use crate::error::Error;
 use crate::net::Station;
@@ -41,34 +39,15 @@ impl Bed {
     pub fn sleep(&self, deadline: Option<Instant>) -> Result<(), Error> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let slept = match &self.station {
-            Some(station) => {
-                station.while_asleep(|timer| self.poll(Some(station), earlier(left, timer)))
-            }
-            None => self.poll(None, left),
+            Some(station) => station.while_asleep(|timer| {
+                wait_for_bell(&self.shared, Some(station.socket()), earlier(left, timer))
+            }),
+            None => wait_for_bell(&self.shared, None, left),
         };
-        slept.map_err(|errno| Error::System {
+        slept.map(drop).map_err(|errno| Error::System {
             what: "waiting for the bell",
             errno,
         })
-    }
-
-    fn poll(&self, station: Option<&Station>, timeout: Option<Duration>) -> Result<(), Errno> {
-        let bell = PollFd::from_borrowed_fd(self.shared.bell.as_fd(), PollFlags::IN);
-        let timeout = timeout.map(|time| Timespec {
-            tv_sec: time.as_secs().min(i32::MAX as u64) as i64,
-            tv_nsec: i64::from(time.subsec_nanos()),
-        });
-        let woken = match station {
-            Some(station) => {
-                let socket = PollFd::from_borrowed_fd(station.socket(), PollFlags::IN);
-                rustix::event::poll(&mut [bell, socket], timeout.as_ref())
-            }
-            None => rustix::event::poll(&mut [bell], timeout.as_ref()),
-        };
-        match woken {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno),
-        }
     }
 }
 

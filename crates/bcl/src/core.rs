@@ -2,12 +2,9 @@
 //! [`SharedPort`](crate::SharedPort) are this behind a safe face, the C library behind a C face.
 
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_device::{
-    Access, Action, LinkInfo, RmaOp, SYSTEM_MAX, Shared, Source, SystemHandle, Target,
-};
+use bcl_device::{Access, Action, LinkInfo, RmaOp, SYSTEM_MAX, Source, SystemHandle, Target};
 use bcl_node::Address;
 use bcl_shm::bell;
 use bcl_shm::page::Counter;
@@ -77,11 +74,6 @@ impl Core {
     /// Where others reach the port.
     pub fn address(&self) -> Address {
         self.device.shared().address
-    }
-
-    /// What peers and the service thread share with this port.
-    pub fn shared(&self) -> &Arc<Shared> {
-        self.device.shared()
     }
 
     /// What a thread needs to sleep until something comes, without holding the port.

@@ -1,5 +1,6 @@
 //! All connections of one port: the shm tier as the library above sees it.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -308,7 +309,7 @@ impl ShmPort {
 
     /// Whether somebody has rung since the port was armed.
     pub fn was_rung(&self) -> bool {
-        wait_for_bell(&self.shared, Some(Duration::ZERO)).unwrap_or(true)
+        wait_for_bell(&self.shared, None, Some(Duration::ZERO)).unwrap_or(true)
     }
 
     /// Remembers a sleep or a yield.
@@ -548,14 +549,22 @@ fn describe(link: &Link) -> LinkInfo {
     LinkInfo { tier: "shm", copy }
 }
 
-/// Waits until the bell rings; false on timeout. Needs no exclusive port, so that threads can wait together.
-pub fn wait_for_bell(shared: &Shared, timeout: Option<Duration>) -> Result<bool, Errno> {
-    let mut fds = [PollFd::from_borrowed_fd(shared.bell.as_fd(), PollFlags::IN)];
+/// Waits until the bell rings, or `other` is readable; false on timeout. Needs no exclusive port, so that threads can
+/// wait together.
+pub fn wait_for_bell(
+    shared: &Shared,
+    other: Option<BorrowedFd<'_>>,
+    timeout: Option<Duration>,
+) -> Result<bool, Errno> {
+    let bell = shared.bell.as_fd();
+    let mut both =
+        [bell, other.unwrap_or(bell)].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let fds = &mut both[..1 + usize::from(other.is_some())];
     let timeout = timeout.map(|time| rustix::time::Timespec {
         tv_sec: time.as_secs().min(i32::MAX as u64) as i64,
         tv_nsec: i64::from(time.subsec_nanos()),
     });
-    match rustix::event::poll(&mut fds, timeout.as_ref()) {
+    match rustix::event::poll(fds, timeout.as_ref()) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(true),
         Err(errno) => Err(errno),
