@@ -36,6 +36,10 @@ const SHIPPED: &[Layer] = &[
         may_use: &[],
     },
     Layer {
+        folder: "crates/xdp",
+        may_use: &["crates/shm"],
+    },
+    Layer {
         folder: "crates/sim",
         may_use: &["crates/proto", "crates/wire"],
     },
@@ -52,6 +56,7 @@ const SHIPPED: &[Layer] = &[
             "crates/shm",
             "crates/udp",
             "crates/wire",
+            "crates/xdp",
         ],
     },
     Layer {
