@@ -32,6 +32,10 @@ const FLOW_MAX: f64 = 100.0;
 /// Strength of the decrease, and its limit (Swift's beta and max_mdf).
 const BETA: f64 = 0.8;
 const MAX_DECREASE: f64 = 0.5;
+/// Packets that leave together: a part of what the window has beyond its first size, and at most about what one
+/// `UDP_SEGMENT` send takes.
+const TRAIN_PART: f64 = 4.0;
+const TRAIN_MAX: f64 = 32.0;
 /// Packets over which losses are counted, and how many of them are too many: 2 %.
 const LOSS_ROUND: u32 = 512;
 const LOSS_MAX: u32 = 10;
@@ -72,6 +76,13 @@ impl Congestion {
     #[inline]
     pub fn permits(&self, in_flight: u32) -> bool {
         f64::from(in_flight) + 1.0 <= self.window.max(1.0)
+    }
+
+    /// Whether it leaves room for many packets that travel as one.
+    #[inline]
+    pub fn permits_train(&self, in_flight: u32) -> bool {
+        let train = ((self.window - FIRST_WINDOW) / TRAIN_PART).clamp(1.0, TRAIN_MAX);
+        f64::from(in_flight) + train <= self.window.max(1.0)
     }
 
     /// How much faster than one window a round trip packets may leave: twice while the window doubles.
@@ -211,6 +222,21 @@ mod tests {
         }
         assert!(congestion.window() < 64.0);
         assert!(congestion.window() >= MIN_WINDOW_BY_LOSS);
+    }
+
+    #[test]
+    fn trains_are_a_part_of_a_large_window() {
+        let with = |window| Congestion {
+            window,
+            ..Congestion::default()
+        };
+        let room = |window: f64| {
+            let is_enough = |room: &u32| with(window).permits_train(window as u32 - room);
+            (0..window as u32).find(is_enough)
+        };
+        assert_eq!([8.0, 32.0, 36.0].map(room), [Some(1); 3]);
+        assert_eq!([72.0, 160.0, 1024.0].map(room), [10, 32, 32].map(Some));
+        assert!(with(0.25).permits_train(0) && !with(0.25).permits_train(1));
     }
 
     #[test]

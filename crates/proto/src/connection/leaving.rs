@@ -34,7 +34,8 @@ impl Connection {
             || self.doubt.as_ref().is_some_and(|doubt| doubt.is_due(now))
             || self.flights.has_room(self.peer_window())
                 && (self.inbox.has_controls() || self.may_close())
-            || (self.flights.has_lost() || self.has_data(now)) && self.may_send(now)
+            || self.flights.has_lost() && self.may_send_again(now)
+            || self.has_data(now) && self.may_send(now)
     }
 
     #[inline]
@@ -43,10 +44,32 @@ impl Connection {
             && (self.outgoing.is_ready(now) || self.requester.is_ready(self.congestion.window()))
     }
 
-    /// Whether congestion control lets a packet go ([WIRE-8]).
+    /// Whether congestion control lets a packet go again that was lost ([WIRE-8]).
+    #[inline]
+    fn may_send_again(&self, now: Time) -> bool {
+        self.congestion.permits(self.flights.under_way()) && self.pacer.permits(now)
+    }
+
+    /// Whether it lets new data go. Once it has said no, it does so until there is room for a train: each
+    /// acknowledgement that opens the window a little would else be answered by a system call at both ends.
     #[inline]
     fn may_send(&self, now: Time) -> bool {
-        self.congestion.permits(self.flights.under_way()) && self.pacer.permits(now)
+        match self.is_held {
+            false => self.may_send_again(now),
+            true => {
+                let under_way = self.flights.under_way();
+                self.congestion.permits_train(under_way) && self.train_at() <= now
+            }
+        }
+    }
+
+    /// When pacing lets a train go.
+    fn train_at(&self) -> Time {
+        self.pacer.release_at(
+            self.congestion.window(),
+            self.congestion.gain(),
+            self.trip.smoothed(),
+        )
     }
 
     fn may_close(&self) -> bool {
@@ -64,16 +87,14 @@ impl Connection {
     /// When a packet may leave that may not now.
     pub(super) fn release_at(&self, now: Time) -> Option<Time> {
         let hold = self.outgoing.hold_until(now);
-        let wants = self.flights.has_lost() || self.has_data(now);
-        if wants && self.congestion.permits(self.flights.under_way()) {
-            let at = self.pacer.release_at(
-                self.congestion.window(),
-                self.congestion.gain(),
-                self.trip.smoothed(),
-            );
-            return Some(hold.map_or(at, |hold| hold.min(at)));
-        }
-        hold
+        let under_way = self.flights.under_way();
+        let waits = if self.flights.has_lost() {
+            self.congestion.permits(under_way)
+        } else {
+            self.has_data(now) && self.congestion.permits_train(under_way)
+        };
+        let train_at = waits.then(|| self.train_at());
+        train_at.into_iter().chain(hold).min()
     }
 
     /// See the module.
@@ -97,7 +118,7 @@ impl Connection {
             }
         }
         if self.flights.has_lost()
-            && self.may_send(now)
+            && self.may_send_again(now)
             && let Some((sequence, packet)) = self.flights.resend_lost(now)
         {
             return Some(self.again(now, sequence, packet, Flags::NONE));
@@ -112,7 +133,8 @@ impl Connection {
             if let Some(packet) = self.inbox.next_control() {
                 return Some(self.sequenced(now, packet));
             }
-            if self.may_send(now)
+            self.is_held = self.has_data(now) && !self.may_send(now);
+            if !self.is_held
                 && let Some(packet) = self.next_data(now)
             {
                 let transmit = self.sequenced(now, packet);

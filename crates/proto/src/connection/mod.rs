@@ -121,6 +121,8 @@ pub struct Connection {
     pacer: Pacer,
     recovery: Recovery,
     has_tail_probe: bool,
+    /// Congestion control has said no.
+    is_held: bool,
     pub outgoing: Outgoing,
     pub requester: Requester,
     unreliable: VecDeque<(Name, u16)>,
@@ -179,6 +181,7 @@ impl Connection {
             pacer: Pacer::default(),
             recovery: Recovery::default(),
             has_tail_probe: false,
+            is_held: false,
             outgoing: Outgoing::default(),
             requester: Requester::default(),
             unreliable: VecDeque::new(),

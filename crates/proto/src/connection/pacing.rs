@@ -22,7 +22,7 @@ impl Pacer {
     /// When to come back if [`permits`](Self::permits) says no: late enough for several packets.
     pub fn release_at(&self, window: f64, gain: f64, smoothed: Option<Span>) -> Time {
         let interval = interval(window, gain, smoothed);
-        self.next + Span((interval * (burst(window) / 2.0).min(16.0)) as u64)
+        self.next + Span((interval * (burst(window) / 2.0)) as u64)
     }
 
     #[inline]
