@@ -10,7 +10,8 @@ pub const HEADER_BYTES: usize = 64;
 const SOURCE_PORT_AT: usize = 16;
 const FLAGS_AT: usize = 18;
 const LEN_AT: usize = 20;
-const PLACE_AT: usize = 24;
+const ACK_AT: usize = 24;
+const PLACE_AT: usize = 28;
 const HEADER_AT: usize = 32;
 
 const PLACED: u16 = 1;
@@ -25,8 +26,10 @@ pub struct Record<'a> {
     pub is_placed: bool,
     /// The interface program has acknowledged all that it has taken, with this packet.
     pub is_acked: bool,
+    /// What the program may acknowledge from now on.
+    pub ack: u32,
     /// Of a placed PUT or ATOMIC: where in the window the access began, in bytes.
-    pub place: u64,
+    pub place: u32,
     /// The packet's header.
     pub header: &'a [u8; HEADER_BYTES],
     /// Its payload.
@@ -46,7 +49,8 @@ impl<'a> Record<'a> {
             from: SocketAddr::new(source, source_port),
             is_placed: flags & PLACED != 0,
             is_acked: flags & ACKED != 0,
-            place: u64::from_le_bytes(field(head, PLACE_AT)),
+            ack: u32::from_le_bytes(field(head, ACK_AT)),
+            place: u32::from_le_bytes(field(head, PLACE_AT)),
             header: head[HEADER_AT..].first_chunk()?,
             payload: rest.get(..len_bytes)?,
         })
@@ -68,7 +72,8 @@ mod tests {
         bytes[16..18].copy_from_slice(&20_001u16.to_le_bytes());
         bytes[18..20].copy_from_slice(&flags.to_le_bytes());
         bytes[20..24].copy_from_slice(&len_bytes.to_le_bytes());
-        bytes[24..32].copy_from_slice(&77u64.to_le_bytes());
+        bytes[24..28].copy_from_slice(&66u32.to_le_bytes());
+        bytes[28..32].copy_from_slice(&77u32.to_le_bytes());
         bytes[32] = 0x42;
         bytes.extend_from_slice(payload);
         bytes
@@ -81,7 +86,7 @@ mod tests {
         let record = Record::parse(&bytes).expect("a record");
         assert_eq!(record.from, "10.0.0.7:20001".parse().unwrap());
         assert!(record.is_acked && !record.is_placed);
-        assert_eq!(record.place, 77);
+        assert_eq!((record.ack, record.place), (66, 77));
         assert_eq!(record.header[0], 0x42);
         assert_eq!(record.payload, [1, 2, 3]);
         let placed = self::bytes(0, 1, &[]);
