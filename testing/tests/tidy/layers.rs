@@ -40,6 +40,10 @@ const SHIPPED: &[Layer] = &[
         may_use: &["crates/shm"],
     },
     Layer {
+        folder: "crates/status",
+        may_use: &[],
+    },
+    Layer {
         folder: "crates/sim",
         may_use: &["crates/proto", "crates/wire"],
     },

@@ -1,0 +1,51 @@
+//! Reports on their way ([NODE-3.2]): each is told to a few random nodes a few times, which do the same.
+
+use std::collections::BTreeMap;
+
+use crate::Node;
+use crate::message::REPORTS_MAX;
+use crate::standing::{Report, Standing};
+
+#[derive(Debug)]
+struct Rumour {
+    standing: Standing,
+    /// How often it will still be told.
+    left: u32,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Rumours(BTreeMap<Node, Rumour>);
+
+impl Rumours {
+    /// A report is to be told, in a system of so many nodes; it takes the place of what was told of the node before.
+    pub fn spread(&mut self, report: Report, nodes: usize) {
+        // Each tells three others: after half the logarithm of base 2 nearly all know, the rest is margin.
+        let left = nodes.max(1).ilog2() / 2 + 3;
+        let Report { node, standing } = report;
+        self.0.insert(node, Rumour { standing, left });
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is told this time: the freshest reports.
+    pub fn next(&mut self) -> Vec<Report> {
+        let mut freshest: Vec<_> = self.0.iter().map(|(n, r)| (r.left, *n)).collect();
+        freshest.sort_unstable_by(|a, b| b.cmp(a));
+        let mut told = Vec::new();
+        for (_, node) in freshest.into_iter().take(REPORTS_MAX) {
+            let Some(rumour) = self.0.get_mut(&node) else {
+                continue;
+            };
+            let standing = rumour.standing;
+            told.push(Report { node, standing });
+            rumour.left -= 1;
+            if rumour.left == 0 {
+                self.0.remove(&node);
+            }
+        }
+        told
+    }
+}
