@@ -33,9 +33,12 @@ impl Rumours {
     /// What is told this time: the freshest reports.
     pub fn next(&mut self) -> Vec<Report> {
         let mut freshest: Vec<_> = self.0.iter().map(|(n, r)| (r.left, *n)).collect();
-        freshest.sort_unstable_by(|a, b| b.cmp(a));
+        if freshest.len() > REPORTS_MAX {
+            freshest.select_nth_unstable_by(REPORTS_MAX, |a, b| b.cmp(a));
+            freshest.truncate(REPORTS_MAX);
+        }
         let mut told = Vec::new();
-        for (_, node) in freshest.into_iter().take(REPORTS_MAX) {
+        for (_, node) in freshest {
             let Some(rumour) = self.0.get_mut(&node) else {
                 continue;
             };

@@ -92,8 +92,8 @@ pub struct Watch {
     rumours: Rumours,
     random: Random,
     probes: u32,
-    /// When anybody was heard, and who.
-    heard: BTreeMap<Node, u64>,
+    /// Who was heard last and when, and who before that.
+    heard: [(Node, u64); 2],
     next_tell_ms: u64,
     next_call_ms: u64,
     next_compare_ms: u64,
@@ -116,7 +116,7 @@ impl Watch {
             rumours: Rumours::default(),
             random: Random::new(seed),
             probes: 0,
-            heard: BTreeMap::new(),
+            heard: [(own, 0); 2],
             next_tell_ms: 0,
             next_call_ms: 0,
             next_compare_ms: 0,
@@ -189,9 +189,9 @@ impl Watch {
         let is_answer =
             |probing: &&mut Probing| probing.node == from && probing.is_answered_by(number);
         if let Some(probing) = self.watched.iter_mut().find(is_answer) {
-            self.heard.insert(from, now_ms);
             let was_unreachable = probing.is_unreachable;
             probing.on_heard(now_ms);
+            self.on_heard(now_ms, from);
             if was_unreachable {
                 self.actions.push(Action::Reachable(from, true));
             }
@@ -217,7 +217,7 @@ impl Watch {
         let Some(message) = Message::parse(bytes).filter(|_| from != self.own) else {
             return;
         };
-        self.heard.insert(from, now_ms);
+        self.on_heard(now_ms, from);
         self.unheard.retain(|node| *node != from);
         for report in &message.reports {
             self.hear(*report);
@@ -333,6 +333,14 @@ impl Watch {
         self.actions.push(Action::Changed(report));
     }
 
+    fn on_heard(&mut self, now_ms: u64, node: Node) {
+        let [last, _] = self.heard;
+        if last.0 != node {
+            self.heard[1] = last;
+        }
+        self.heard[0] = (node, now_ms);
+    }
+
     /// What is due.
     pub fn on_time(&mut self, now_ms: u64) {
         self.follow_the_ring(now_ms);
@@ -403,7 +411,7 @@ impl Watch {
     /// The verdict over a silent node ([NODE-2.4]).
     fn give_up(&mut self, index: usize, node: Node, suspected_ms: u64) {
         let is_somebody_there =
-            |(other, heard_ms): (&Node, &u64)| *other != node && *heard_ms >= suspected_ms;
+            |(other, heard_ms): &(Node, u64)| *other != node && *heard_ms >= suspected_ms;
         let are_there_others = self.ring.len() > 2;
         if are_there_others && !self.heard.iter().any(is_somebody_there) {
             // Nobody else is heard either, so that it is us who are cut off: nothing to tell anybody.
