@@ -64,13 +64,13 @@ impl Kernel {
         Some(at)
     }
 
-    fn record(&mut self, ring: &Ring, number: u64, payload_len: u32) -> Option<(u64, u32)> {
+    fn record(&mut self, ring: &Ring, number: u32, payload_len: u32) -> Option<(u64, u32)> {
         let len = HEAD_BYTES as u32 + payload_len;
         let at = self.reserve(ring, len)?;
         let mut bytes = vec![number as u8; len as usize];
         bytes[18..20].copy_from_slice(&0u16.to_le_bytes());
         bytes[20..24].copy_from_slice(&payload_len.to_le_bytes());
-        bytes[28..32].copy_from_slice(&(number as u32).to_le_bytes());
+        bytes[28..32].copy_from_slice(&number.to_le_bytes());
         self.bytes(at + 8, &bytes);
         Some((at, len))
     }
@@ -96,7 +96,7 @@ proptest! {
             kernel.word(at, word);
             for _ in 0..2 {
                 let record = ring.first().expect("the record");
-                prop_assert_eq!(u64::from(record.place), number);
+                prop_assert_eq!(record.place, number);
                 prop_assert_eq!(record.payload.len(), len as usize);
                 prop_assert!(record.payload.iter().all(|byte| *byte == number as u8));
             }
