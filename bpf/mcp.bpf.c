@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// The interface program, MCP: the receiver's half of the protocol for the ports that the agent has entered, done before
+// the kernel's network code sees the packet (spec/interface.md). Read from here:
+//
+//   mcp/packet.h      what a packet looks like              mcp/tables.h    what the agent enters, and what is shared
+//   mcp/work.h        one packet while it is dealt with     mcp/rules.h     which fields fit each other
+//   mcp/check.h       NH and SipHash                        mcp/sequence.h  what has been taken; the lock
+//   mcp/messages.h    what is planned for messages          mcp/operations.h  and for PUT, GET and ATOMIC
+//   mcp/ring.h        a plan is carried out and told        mcp/windows.h   what it does to memory
+//   mcp/replies.h     the answer
+//
+// A packet is copied, looked at and checked; then a plan is made, under the connection's lock; then all of it is done, or,
+// if there is no room, nothing. Functions that are not static are verified once, however often they are called.
+#include <linux/bpf.h>
+
+#include "mcp/messages.h"
+#include "mcp/operations.h"
+#include "mcp/replies.h"
+#include "mcp/ring.h"
+#include "mcp/rules.h"
+#include "mcp/sequence.h"
+
+#define MORE_FRAGMENTS_OR_OFFSET 0x3fff
+#define FIRST_UDP_PORT 20001
+#define LAST_UDP_PORT 28191
+// Of these the port's socket takes care ([MCP-1.2]).
+#define KINDS_LEFT_ALONE (KIND_BIT(HELLO) | KIND_BIT(WELCOME) | KIND_BIT(CONFIRM) | KIND_BIT(REFUSE) | KIND_BIT(PIECE))
+
+// Bytes of the datagram in the frame, 0 if this is nothing for us ([MCP-1.1]).
+static __always_inline __u32 datagram_len(const struct work *w) {
+    const struct iphdr *ip = &w->frame.ip;
+    __u32 ip_len = bpf_ntohs(ip->tot_len), udp_len = bpf_ntohs(w->frame.udp.len);
+    __u32 port = bpf_ntohs(w->frame.udp.dest);
+    if (w->frame.eth.h_proto != bpf_htons(ETH_P_IP) || ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_UDP)
+        return 0;
+    if (port < FIRST_UDP_PORT || port > LAST_UDP_PORT || ip->frag_off & bpf_htons(MORE_FRAGMENTS_OR_OFFSET))
+        return 0;
+    if (ip_len != udp_len + sizeof *ip || ip_len + sizeof(struct ethhdr) > w->frame_len)
+        return 0;
+    if (udp_len < sizeof(struct udphdr) + sizeof(struct header) || ip_checksum(ip))
+        return 0;
+    return udp_len - sizeof(struct udphdr);
+}
+
+static __always_inline const struct port *port_of(const struct work *w) {
+    struct port_key key = {.address = w->frame.ip.daddr, .udp_port = bpf_ntohs(w->frame.udp.dest)};
+    return bpf_map_lookup_elem(&ports, &key);
+}
+
+// Copies the packet, with zeros behind it. One that is longer than any is copied as far as there is room.
+static __always_inline int copy_packet(struct xdp_md *ctx, struct work *w, __u32 len) {
+    __u32 copied = len <= sizeof(struct header) + PAYLOAD_MAX ? len : sizeof(struct header) + PAYLOAD_MAX;
+    if (copied < sizeof(struct header) || bpf_xdp_load_bytes(ctx, FRAME_LEN, &w->packet, copied))
+        return 0;
+    w->payload_len = len - sizeof(struct header);
+    *(__u64 *)((__u8 *)&w->packet + copied) = 0;
+    return 1;
+}
+
+// The entered connection that the packet says it is for, if it is not given back.
+static __always_inline struct connection *connection_of(const struct work *w) {
+    const struct header *packet = &w->packet;
+    if (packet->magic != MAGIC || packet->version != VERSION)
+        return 0;
+    if (packet->kind <= PIECE && KINDS_LEFT_ALONE >> packet->kind & 1)
+        return 0;
+    struct connection_key key = {.port = w->port, .id = packet->to_connection};
+    struct connection *c = bpf_map_lookup_elem(&connections, &key);
+    volatile struct control *control = control_of(w->port);
+    if (!c || !control || control->given_back[packet->to_connection % sizeof control->given_back])
+        return 0;
+    return c;
+}
+
+// Decides what a packet leads to. 0: there is no room for it.
+static __always_inline int make_plan(struct work *w, struct connection *c) {
+    const struct header *packet = &w->packet;
+    __u32 early = KIND_BIT(CTS) | KIND_BIT(FIN) | KIND_BIT(BODY);
+    __u32 bit = KIND_BIT(packet->kind & 31);
+    if (w->plan.standing == EARLY && !(bit & early))
+        return 0;
+    if (bit & (KIND_BIT(PUT) | KIND_BIT(GET) | KIND_BIT(ATOMIC)))
+        return plan_operation(w);
+    if (packet->kind == BODY)
+        return plan_body(w);
+    if (packet->kind == DATA && !packet->channel && !(packet->flags & UNRELIABLE))
+        return plan_message(w, c);
+    w->plan.record = WHOLE;
+    if (packet->kind == PROBE) {
+        w->plan.answer = PROBE_ANSWER;
+        w->plan.answer_len = w->payload_len;
+    }
+    return 1;
+}
+
+// All that a packet leads to but the answer itself.
+static __always_inline void deal_with(struct xdp_md *ctx, struct work *w, struct connection *c) {
+    __u32 standing = is_sequenced(&w->packet) ? standing_of(c, w->packet.sequence) : UNSEQUENCED;
+    w->plan.standing = standing;
+    if (standing == DUPLICATE)
+        count(w, COUNT_DUPLICATE);
+    else if (standing == BEYOND)
+        count(w, COUNT_BEYOND_WINDOW);
+    else if (make_plan(w, c) && carry_out(ctx, w, c))
+        return;
+    else
+        count(w, COUNT_NO_ROOM);
+    // Nothing has been done. What may be said all the same?
+    if (w->plan.answer != PROBE_ANSWER)
+        w->plan.answer = 0;
+    settle(w, c);
+}
+
+static __always_inline int serve(struct xdp_md *ctx, struct work *w, struct connection *c) {
+    count(w, COUNT_PACKETS);
+    if (!is_well_formed(w)) {
+        count(w, COUNT_MALFORMED);
+        return XDP_DROP;
+    }
+    if (!is_right(w, c)) {
+        count(w, COUNT_CHECK);
+        return XDP_DROP;
+    }
+    if (!lock(c)) {
+        count(w, COUNT_BUSY);
+        return XDP_DROP;
+    }
+    deal_with(ctx, w, c);
+    unlock(c);
+    return w->plan.answer && reply(ctx, w, c) ? XDP_TX : XDP_DROP;
+}
+
+static __always_inline void publish_counts(const struct work *w) {
+    void *page = bpf_map_lookup_elem(&stats, &w->port);
+    struct counters *counters = page ? bpf_map_lookup_elem(page, &the_only) : 0;
+    if (!counters)
+        return;
+    __u32 counted = w->counted;
+    for (int i = 0; i < COUNTERS; i++)
+        if (counted >> i & 1)
+            __sync_fetch_and_add(&counters->values[i], 1);
+}
+
+SEC("xdp.frags")
+int mcp(struct xdp_md *ctx) {
+    struct work *w = bpf_map_lookup_elem(&works, &the_only);
+    if (!w || bpf_xdp_load_bytes(ctx, 0, &w->frame.eth, FRAME_LEN))
+        return XDP_PASS;
+    w->frame_len = bpf_xdp_get_buff_len(ctx);
+    __u32 len = datagram_len(w);
+    if (!len)
+        return XDP_PASS;
+    const struct port *port = port_of(w);
+    if (!port || !copy_packet(ctx, w, len))
+        return XDP_PASS;
+    w->port = port->index;
+    struct connection *c = connection_of(w);
+    if (!c)
+        return XDP_PASS;
+    w->counted = 0;
+    __builtin_memset(&w->plan, 0, sizeof w->plan);
+    int action = serve(ctx, w, c);
+    publish_counts(w);
+    return action;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

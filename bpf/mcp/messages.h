@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// Messages: which go into the ring, which are refused ([MCP-4.1], [MCP-4.2]), which have a place already ([MCP-4.6]).
+#pragma once
+#include "ring.h"
+
+// Packets of a message may be that short ([MCP-4.1]).
+#define SHORT_PACKET 1024
+
+// Whether the first packet of a message must be refused, because the message might not fit.
+static __always_inline int must_refuse(struct work *w) {
+    volatile struct control *control = control_of(w->port);
+    if (control && control->refuses_system)
+        return 1;
+    void *ring = bpf_map_lookup_elem(&rings, &w->port);
+    if (!ring)
+        return 0;
+    __u64 len = w->packet.length;
+    __u64 need = len <= SHORT_PACKET ? record_len(len) : (len + SHORT_PACKET - 1) / SHORT_PACKET * MIDDLE;
+    return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + need > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 2;
+}
+
+// Plans for DATA on the system channel.
+__noinline int plan_message(struct work *w, struct connection *c) {
+    if (!w || !c)
+        return 0;
+    const struct header *packet = &w->packet;
+    struct plan *plan = &w->plan;
+    if (packet->flags & FIRST) {
+        if (c->is_refusing && c->refused_message != packet->message) {
+            count(w, COUNT_DISCARDED);
+            plan->answer = NAK;
+        } else if (must_refuse(w)) {
+            count(w, COUNT_REFUSED);
+            plan->refuses = 1;
+            plan->answer = NAK;
+        } else {
+            plan->record = WHOLE;
+            plan->accepts = 1;
+        }
+    } else if (c->is_refusing || !packet->length) { // without length and FIRST it is a filler
+        count(w, COUNT_DISCARDED);
+    } else {
+        plan->record = WHOLE;
+    }
+    return 1;
+}
+
+static __always_inline int is_within(__u64 len, __u64 at, __u64 n) { return at <= len && n <= len - at; }
+
+// Plans for BODY: the program may have told where it belongs.
+__noinline int plan_body(struct work *w) {
+    if (!w)
+        return 0;
+    const struct header *packet = &w->packet;
+    struct plan *plan = &w->plan;
+    plan->record = WHOLE;
+    volatile struct control *control = control_of(w->port);
+    if (!control || !packet->to_connection)
+        return 1;
+    __u32 count = control->grant_count;
+    for (__u32 i = 0; i < GRANTS && i < count; i++) {
+        volatile struct grant *grant = &control->grants[i];
+        if (grant->connection != packet->to_connection || grant->message != packet->message)
+            continue;
+        struct window_key key = {.port = w->port, .window = grant->window};
+        // Read once: the program may be writing there.
+        __u64 place = grant->place, length = grant->length;
+        const struct window *window = bpf_map_lookup_elem(&windows, &key);
+        if (!window || window->memory == NO_MEMORY || !is_within(length, packet->offset, w->payload_len) ||
+            place > window->len || !is_within(window->len - place, packet->offset, w->payload_len))
+            return 1;
+        plan->record = PLACED;
+        plan->effect = WRITE;
+        plan->memory = window->memory;
+        plan->place = window->base + place + packet->offset;
+        return 1;
+    }
+    return 1;
+}

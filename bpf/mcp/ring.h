@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
+// What the port's program is told: records in its ring ([MCP-6]).
+#pragma once
+#include "replies.h"
+#include "windows.h"
+
+// Lengths of records, with the 8 bytes that the kernel puts before each ([MCP-6.1]).
+#define KERNEL_HEAD 8
+#define SMALL 256
+#define MIDDLE 2048
+#define LARGE 9216
+
+#define IS_PLACED 1
+#define IS_ACKED 2
+
+struct record_head {
+    __u8 source[16]; // IPv4 as ::ffff:a.b.c.d
+    __u16 source_port;
+    __u16 flags;
+    __u32 payload_len;
+    __u64 place;
+    struct header packet;
+};
+_Static_assert(sizeof(struct record_head) == 96, "[MCP-6.1]");
+
+#define ROOM(size) ((size) - KERNEL_HEAD - sizeof(struct record_head))
+
+static __always_inline __u32 record_len(__u64 payload_len) {
+    return payload_len <= ROOM(SMALL) ? SMALL : payload_len <= ROOM(MIDDLE) ? MIDDLE : LARGE;
+}
+
+// Somebody who falls asleep now looks into the ring once more before, and finds the record ([MCP-6.5]).
+static __always_inline void wake_sleeper(struct work *w, void *ring) {
+    volatile struct control *control = control_of(w->port);
+    if (!control || !control->sleeps)
+        return;
+    void *nothing = bpf_ringbuf_reserve(ring, 8, 0);
+    if (!nothing)
+        return;
+    bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
+    count(w, COUNT_WAKES);
+}
+
+static __always_inline void fill(struct record_head *head, struct work *w, __u32 payload_len, __u32 flags) {
+    __builtin_memset(head->source, 0, 10);
+    head->source[10] = 0xff;
+    head->source[11] = 0xff;
+    __builtin_memcpy(head->source + 12, &w->frame.ip.saddr, 4);
+    head->source_port = bpf_ntohs(w->frame.udp.source);
+    head->flags = flags;
+    head->payload_len = payload_len;
+    head->place = w->plan.told;
+    __builtin_memcpy(&head->packet, &w->packet, sizeof head->packet);
+}
+
+// Does what was planned for a packet, with a record of `size` bytes. 0: there is no room.
+static __always_inline int perform_and_tell(struct xdp_md *ctx, struct work *w, struct connection *c, void *ring,
+                                            const __u32 size) {
+    __u32 len = w->plan.record == WHOLE ? w->payload_len : 0;
+    struct record_head *head = bpf_ringbuf_reserve(ring, size - KERNEL_HEAD, 0);
+    if (!head)
+        return 0;
+    if (len) {
+        // The verifier is to see the bounds that `record_len` has chosen by.
+        if (len > ROOM(size) || bpf_xdp_load_bytes(ctx, PAYLOAD_AT, head + 1, len))
+            goto no_room;
+    }
+    if (!perform(ctx, w, c))
+        goto no_room;
+    __u32 flags = (w->plan.record == PLACED ? IS_PLACED : 0) | (settle(w, c) ? IS_ACKED : 0);
+    fill(head, w, len, flags);
+    bpf_ringbuf_submit(head, BPF_RB_NO_WAKEUP);
+    count(w, COUNT_RECORDS);
+    wake_sleeper(w, ring);
+    return 1;
+no_room:
+    bpf_ringbuf_discard(head, BPF_RB_NO_WAKEUP);
+    return 0;
+}
+
+// Does what was planned for a packet, with all that belongs to it. 0: there is no room, and nothing was done.
+static __always_inline int carry_out(struct xdp_md *ctx, struct work *w, struct connection *c) {
+    if (w->plan.record == NO_RECORD) {
+        if (!perform(ctx, w, c))
+            return 0;
+        settle(w, c);
+        return 1;
+    }
+    void *ring = bpf_map_lookup_elem(&rings, &w->port);
+    if (!ring)
+        return 0;
+    switch (record_len(w->plan.record == WHOLE ? w->payload_len : 0)) {
+    case SMALL:
+        return perform_and_tell(ctx, w, c, ring, SMALL);
+    case MIDDLE:
+        return perform_and_tell(ctx, w, c, ring, MIDDLE);
+    default:
+        return perform_and_tell(ctx, w, c, ring, LARGE);
+    }
+}
