@@ -131,8 +131,7 @@ static __always_inline int serve(struct xdp_md *ctx, struct work *w, struct conn
 }
 
 static __always_inline void publish_counts(const struct work *w) {
-    void *page = bpf_map_lookup_elem(&stats, &w->port);
-    struct counters *counters = page ? bpf_map_lookup_elem(page, &the_only) : 0;
+    struct counters *counters = the_only_value(bpf_map_lookup_elem(&stats, &w->port));
     if (!counters)
         return;
     __u32 counted = w->counted;
@@ -143,7 +142,7 @@ static __always_inline void publish_counts(const struct work *w) {
 
 SEC("xdp.frags")
 int mcp(struct xdp_md *ctx) {
-    struct work *w = bpf_map_lookup_elem(&works, &the_only);
+    struct work *w = the_only_value(&works);
     if (!w || bpf_xdp_load_bytes(ctx, 0, &w->frame.eth, FRAME_LEN))
         return XDP_PASS;
     w->frame_len = bpf_xdp_get_buff_len(ctx);

@@ -148,7 +148,7 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(map_flags, BPF_F_NO_PREALLOC);
-    __uint(max_entries, 262144);
+    __uint(max_entries, 65536);
     __type(key, struct connection_key);
     __type(value, struct connection);
 } connections SEC(".maps");
@@ -164,7 +164,7 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(map_flags, BPF_F_NO_PREALLOC);
-    __uint(max_entries, 65536);
+    __uint(max_entries, 16384);
     __type(key, struct connection_key);
     __type(value, struct outcomes);
 } outcomes SEC(".maps");
@@ -172,7 +172,7 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(map_flags, BPF_F_NO_PREALLOC);
-    __uint(max_entries, 65536);
+    __uint(max_entries, 16384);
     __type(key, struct window_key);
     __type(value, struct window);
 } windows SEC(".maps");
@@ -187,7 +187,7 @@ struct memory {
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-    __uint(max_entries, 65536);
+    __uint(max_entries, 16384);
     __type(key, __u32);
     __array(values, struct memory);
 } memories SEC(".maps");
@@ -235,9 +235,12 @@ struct {
     __array(values, struct counters_page);
 } stats SEC(".maps");
 
-static const __u32 the_only = 0;
+// The value of a map that has one.
+static __always_inline void *the_only_value(void *map) {
+    __u32 key = 0;
+    return map ? bpf_map_lookup_elem(map, &key) : 0;
+}
 
 static __always_inline struct control *control_of(__u32 port) {
-    void *page = bpf_map_lookup_elem(&controls, &port);
-    return page ? bpf_map_lookup_elem(page, &the_only) : 0;
+    return the_only_value(bpf_map_lookup_elem(&controls, &port));
 }
