@@ -15,9 +15,11 @@ mod buffers;
 mod common;
 mod config;
 mod connection;
+#[macro_use]
 mod counters;
 mod endpoint;
 mod error;
+pub mod interface;
 mod message;
 mod names;
 mod random;

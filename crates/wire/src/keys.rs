@@ -3,12 +3,27 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::bytes::get_u64;
+use crate::bytes::{get_u64, put_u64};
 use crate::nh::{NH_KEY_LEN, NhKey};
 
 /// Authenticates packets: those of set-ups with the job's, all others with their connection's.
 #[derive(Clone, Copy)]
 pub struct CheckKey(pub(crate) [u64; 2]);
+
+impl CheckKey {
+    /// For the agent, which enters it into the interface program's tables.
+    pub fn to_bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        put_u64(&mut bytes, 0, self.0[0]);
+        put_u64(&mut bytes, 8, self.0[1]);
+        bytes
+    }
+
+    /// As [`to_bytes`](Self::to_bytes) gave it.
+    pub fn from_bytes(bytes: &[u8; 16]) -> Self {
+        check_key(bytes)
+    }
+}
 
 impl core::fmt::Debug for CheckKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -75,6 +90,11 @@ impl JobKeys {
     /// A name of the job that tells nothing of its key.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The key of NH in the form in which it is derived, for the interface program.
+    pub fn nh_bytes(&self) -> [u8; NH_KEY_LEN] {
+        self.nh.to_bytes()
     }
 
     /// For HELLO, WELCOME, CONFIRM and REFUSE ([WIRE-3.5]).

@@ -1,6 +1,6 @@
 //! NH, the universal hash of UMAC (RFC 4418, 5.2.2), but with 32-bit words paired as they lie ([WIRE-3.2]).
 
-use crate::bytes::get_u64;
+use crate::bytes::{get_u64, put_u64};
 use crate::header::PAYLOAD_MAX;
 
 /// Length of the key in bytes: one byte for each of the longest payload, and some to spare.
@@ -20,6 +20,14 @@ impl NhKey {
     /// From the form in which it is derived ([WIRE-3.3]).
     pub fn from_bytes(bytes: &[u8; NH_KEY_LEN]) -> Self {
         Self(core::array::from_fn(|index| get_u64(bytes, 8 * index)))
+    }
+
+    pub fn to_bytes(&self) -> [u8; NH_KEY_LEN] {
+        let mut bytes = [0; NH_KEY_LEN];
+        for (index, word) in self.0.iter().enumerate() {
+            put_u64(&mut bytes, 8 * index, *word);
+        }
+        bytes
     }
 }
 

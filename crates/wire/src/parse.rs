@@ -53,6 +53,17 @@ pub fn parse(datagram: &[u8]) -> Result<(Header, &[u8]), ParseError> {
     let (head, payload) = datagram
         .split_first_chunk::<HEADER_LEN>()
         .ok_or(ParseError::Foreign)?;
+    Ok((read(head, Some(payload.len()))?, payload))
+}
+
+/// As [`parse`], for a header whose payload is elsewhere.
+#[inline]
+pub fn parse_header(head: &[u8; HEADER_LEN]) -> Result<Header, ParseError> {
+    read(head, None)
+}
+
+#[inline]
+fn read(head: &[u8; HEADER_LEN], payload_len: Option<usize>) -> Result<Header, ParseError> {
     if get_u16(head, 0) != MAGIC {
         return Err(ParseError::Foreign);
     }
@@ -62,7 +73,8 @@ pub fn parse(datagram: &[u8]) -> Result<(Header, &[u8]), ParseError> {
     let kind = Kind::from_number(head[3]).ok_or(ParseError::Kind(head[3]))?;
     let flags = Flags::from_number(get_u16(head, 4)).ok_or(ParseError::Reserved)?;
     let header = Header::from_bytes(head, kind, flags);
-    if usize::from(header.payload_len_bytes) != payload.len() || payload.len() > PAYLOAD_MAX {
+    let len_bytes = usize::from(header.payload_len_bytes);
+    if payload_len.is_some_and(|len| len != len_bytes) || len_bytes > PAYLOAD_MAX {
         return Err(ParseError::Length);
     }
     if head[23] != 0 {
@@ -70,7 +82,7 @@ pub fn parse(datagram: &[u8]) -> Result<(Header, &[u8]), ParseError> {
     }
     match rules::broken(&header) {
         Some(field) => Err(ParseError::Field { kind, field }),
-        None => Ok((header, payload)),
+        None => Ok(header),
     }
 }
 

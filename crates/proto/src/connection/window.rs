@@ -27,6 +27,19 @@ pub enum Standing {
 }
 
 impl Window {
+    /// Of which all before `expected` was taken, and nothing else.
+    pub fn new(expected: u32) -> Self {
+        Self {
+            expected,
+            ..Self::default()
+        }
+    }
+
+    /// The bits, by sequence modulo [`WINDOW`].
+    pub fn taken(&self) -> [u64; WORDS] {
+        self.taken
+    }
+
     #[inline]
     pub fn expected(&self) -> u32 {
         self.expected

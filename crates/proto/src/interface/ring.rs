@@ -1,0 +1,118 @@
+//! The records that wait for the program, in memory that is accounted for as the kernel does ([MCP-6.6]).
+
+use super::Packet;
+use super::record::{Put, RECORD_HEAD_BYTES, Record, write};
+
+/// Lengths of records.
+const SIZES: [usize; 3] = [256, 2048, 9216];
+/// Stand before each record: its length, and whether it is to be passed over.
+const HEAD_BYTES: usize = 8;
+const DISCARDED: u32 = 1 << 30;
+/// What is reserved only to wake the program.
+const WAKE_BYTES: usize = 8;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Ring {
+    /// Longer than the ring, so that no record is cut by its end.
+    bytes: Box<[u8]>,
+    capacity_bytes: usize,
+    written: usize,
+    read: usize,
+}
+
+impl Ring {
+    pub(super) fn new(capacity_bytes: usize) -> Self {
+        assert!(
+            capacity_bytes.is_power_of_two(),
+            "the length of a ring is a power of two"
+        );
+        Self {
+            bytes: vec![0; capacity_bytes + HEAD_BYTES + SIZES[2]].into_boxed_slice(),
+            capacity_bytes,
+            written: 0,
+            read: 0,
+        }
+    }
+
+    /// How long it is.
+    pub fn capacity_bytes(&self) -> usize {
+        self.capacity_bytes
+    }
+
+    /// What the program has not given back.
+    pub fn used_bytes(&self) -> usize {
+        self.written - self.read
+    }
+
+    /// What a record with such a payload takes.
+    pub(super) fn cost(&self, payload_len: usize) -> usize {
+        HEAD_BYTES + size(payload_len)
+    }
+
+    pub(super) fn has_room(&self, payload_len: usize) -> bool {
+        self.used_bytes() + self.cost(payload_len) < self.capacity_bytes
+    }
+
+    /// Adds a record; there is room for it.
+    pub(super) fn put(&mut self, packet: &Packet<'_>, put: Put, ack: u32, is_acked: bool) {
+        let payload_len = match put {
+            Put::Whole => packet.payload.len(),
+            Put::Placed(_) => 0,
+        };
+        let size = size(payload_len);
+        let at = self.reserve(size, 0);
+        write(&mut self.bytes[at..at + size], packet, put, ack, is_acked);
+    }
+
+    /// Reserves and discards, which wakes whoever sleeps; false if there is no room.
+    pub(super) fn wake(&mut self) -> bool {
+        let has_room = self.used_bytes() + HEAD_BYTES + WAKE_BYTES < self.capacity_bytes;
+        if has_room {
+            self.reserve(WAKE_BYTES, DISCARDED);
+        }
+        has_room
+    }
+
+    fn reserve(&mut self, len_bytes: usize, mark: u32) -> usize {
+        let at = self.written % self.capacity_bytes;
+        let word = len_bytes as u32 | mark;
+        self.bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        self.written += HEAD_BYTES + len_bytes;
+        at + HEAD_BYTES
+    }
+
+    fn word(&self) -> u32 {
+        let at = self.read % self.capacity_bytes;
+        self.bytes[at..]
+            .first_chunk()
+            .map_or(0, |word| u32::from_le_bytes(*word))
+    }
+
+    /// The oldest record that was not released; discarded ones are passed over.
+    pub fn next_record(&mut self) -> Option<Record<'_>> {
+        while self.read < self.written && self.word() & DISCARDED != 0 {
+            self.release();
+        }
+        if self.read == self.written {
+            return None;
+        }
+        let at = self.read % self.capacity_bytes + HEAD_BYTES;
+        Record::parse(&self.bytes[at..at + self.word() as usize])
+    }
+
+    /// The program is done with the oldest record.
+    pub fn release(&mut self) {
+        if self.read < self.written {
+            self.read += HEAD_BYTES + (self.word() & !DISCARDED) as usize;
+        }
+    }
+}
+
+fn size(payload_len: usize) -> usize {
+    let len = RECORD_HEAD_BYTES + payload_len;
+    SIZES
+        .into_iter()
+        .find(|size| *size >= len)
+        .unwrap_or(SIZES[2])
+}

@@ -1,0 +1,44 @@
+//! Memory of a port that the interface program reads and writes.
+
+use bcl_wire::RmaStatus;
+
+/// Peers may read it.
+pub const GET: u32 = 1;
+/// Peers may write it.
+pub const PUT: u32 = 2;
+/// Peers may change its words.
+pub const ATOMIC: u32 = 4;
+/// The program is told of each write.
+pub const NOTIFY: u32 = 8;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// At least as long as the window.
+    pub memory: Vec<u8>,
+    /// Its length; 0 while it is bound to nothing.
+    pub len_bytes: u64,
+    /// Bits of GET 1, PUT 2, ATOMIC 4, NOTIFY 8.
+    pub access: u32,
+}
+
+impl Window {
+    /// Whether a peer may have such access to these bytes.
+    pub(super) fn permits(&self, offset: u64, len_bytes: u64, need: u32) -> RmaStatus {
+        let end = offset.checked_add(len_bytes);
+        match end {
+            _ if self.len_bytes == 0 => RmaStatus::NoWindow,
+            _ if self.access & need == 0 => RmaStatus::Denied,
+            Some(end) if end <= self.len_bytes => RmaStatus::Ok,
+            _ => RmaStatus::Range,
+        }
+    }
+
+    /// These bytes, if all are inside.
+    pub(super) fn range(&mut self, offset: u64, len_bytes: u64) -> Option<&mut [u8]> {
+        let end = offset.checked_add(len_bytes)?;
+        let is_inside = self.len_bytes > 0 && end <= self.len_bytes;
+        let (offset, end) = (usize::try_from(offset).ok()?, usize::try_from(end).ok()?);
+        is_inside.then_some(self.memory.get_mut(offset..end)?)
+    }
+}
