@@ -5,6 +5,7 @@ use bcl_wire::Flags;
 use super::connection::Connection;
 use super::record::Put;
 use super::reply::Reply;
+use super::ring::cost;
 use super::{Effect, Packet, Port};
 
 /// Payload of each packet that a message is taken to have when room for all of it is looked for.
@@ -21,10 +22,8 @@ impl Port {
     /// Whether half of the ring stays free for other things after a message of this length, and the program wants it.
     pub(super) fn has_room_for_message(&self, len_bytes: u64) -> bool {
         let needed = match len_bytes {
-            0..=COUNTED_BYTES => self.ring.cost(len_bytes as usize),
-            _ => {
-                len_bytes.div_ceil(COUNTED_BYTES) as usize * self.ring.cost(COUNTED_BYTES as usize)
-            }
+            0..=COUNTED_BYTES => cost(len_bytes as usize),
+            _ => len_bytes.div_ceil(COUNTED_BYTES) as usize * cost(COUNTED_BYTES as usize),
         };
         !self.control.refuse_system
             && self.ring.used_bytes() + needed <= self.ring.capacity_bytes() / 2

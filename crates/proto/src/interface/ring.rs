@@ -3,9 +3,9 @@
 use super::Packet;
 use super::record::{Put, RECORD_HEAD_BYTES, Record, write};
 
-/// Lengths of records.
+/// What records take ([MCP-6.1]).
 const SIZES: [usize; 3] = [256, 2048, 9216];
-/// Stand before each record: its length, and whether it is to be passed over.
+/// Of that, before each record: its length, and whether it is to be passed over.
 const HEAD_BYTES: usize = 8;
 const DISCARDED: u32 = 1 << 30;
 /// What is reserved only to wake the program.
@@ -28,7 +28,7 @@ impl Ring {
             "the length of a ring is a power of two"
         );
         Self {
-            bytes: vec![0; capacity_bytes + HEAD_BYTES + SIZES[2]].into_boxed_slice(),
+            bytes: vec![0; capacity_bytes + SIZES[2]].into_boxed_slice(),
             capacity_bytes,
             written: 0,
             read: 0,
@@ -45,13 +45,8 @@ impl Ring {
         self.written - self.read
     }
 
-    /// What a record with such a payload takes.
-    pub(super) fn cost(&self, payload_len: usize) -> usize {
-        HEAD_BYTES + size(payload_len)
-    }
-
     pub(super) fn has_room(&self, payload_len: usize) -> bool {
-        self.used_bytes() + self.cost(payload_len) < self.capacity_bytes
+        self.used_bytes() + cost(payload_len) < self.capacity_bytes
     }
 
     /// Adds a record; there is room for it.
@@ -60,9 +55,9 @@ impl Ring {
             Put::Whole => packet.payload.len(),
             Put::Placed(_) => 0,
         };
-        let size = size(payload_len);
-        let at = self.reserve(size, 0);
-        write(&mut self.bytes[at..at + size], packet, put, ack, is_acked);
+        let len = cost(payload_len) - HEAD_BYTES;
+        let at = self.reserve(len, 0);
+        write(&mut self.bytes[at..at + len], packet, put, ack, is_acked);
     }
 
     /// Reserves and discards, which wakes whoever sleeps; false if there is no room.
@@ -109,8 +104,9 @@ impl Ring {
     }
 }
 
-fn size(payload_len: usize) -> usize {
-    let len = RECORD_HEAD_BYTES + payload_len;
+/// What a record with such a payload takes.
+pub(super) fn cost(payload_len: usize) -> usize {
+    let len = HEAD_BYTES + RECORD_HEAD_BYTES + payload_len;
     SIZES
         .into_iter()
         .find(|size| *size >= len)

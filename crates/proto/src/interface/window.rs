@@ -14,9 +14,9 @@ pub const NOTIFY: u32 = 8;
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// At least as long as the window.
+    /// At least as long as the window; empty while it is bound to nothing.
     pub memory: Vec<u8>,
-    /// Its length; 0 while it is bound to nothing.
+    /// Its length.
     pub len_bytes: u64,
     /// Bits of GET 1, PUT 2, ATOMIC 4, NOTIFY 8.
     pub access: u32,
@@ -27,7 +27,7 @@ impl Window {
     pub(super) fn permits(&self, offset: u64, len_bytes: u64, need: u32) -> RmaStatus {
         let end = offset.checked_add(len_bytes);
         match end {
-            _ if self.len_bytes == 0 => RmaStatus::NoWindow,
+            _ if self.memory.is_empty() => RmaStatus::NoWindow,
             _ if self.access & need == 0 => RmaStatus::Denied,
             Some(end) if end <= self.len_bytes => RmaStatus::Ok,
             _ => RmaStatus::Range,
@@ -37,8 +37,10 @@ impl Window {
     /// These bytes, if all are inside.
     pub(super) fn range(&mut self, offset: u64, len_bytes: u64) -> Option<&mut [u8]> {
         let end = offset.checked_add(len_bytes)?;
-        let is_inside = self.len_bytes > 0 && end <= self.len_bytes;
-        let (offset, end) = (usize::try_from(offset).ok()?, usize::try_from(end).ok()?);
-        is_inside.then_some(self.memory.get_mut(offset..end)?)
+        if self.memory.is_empty() || end > self.len_bytes {
+            return None;
+        }
+        self.memory
+            .get_mut(usize::try_from(offset).ok()?..usize::try_from(end).ok()?)
     }
 }

@@ -9,7 +9,7 @@ fn records_are_read_as_they_were_put_past_the_end_of_the_ring() {
     let mut bench = Bench::with(32 << 10, 0);
     let mut number = 0u32;
     for round in 0..200u32 {
-        for len in [0, 1, 160, 161, 1952, 1953, 8192] {
+        for len in [0, 1, 152, 153, 1944, 1945, 8192] {
             let payload = vec![round as u8; len];
             let header = Header {
                 channel: 3,
@@ -31,11 +31,11 @@ fn records_are_read_as_they_were_put_past_the_end_of_the_ring() {
 #[test]
 fn a_record_takes_the_least_size_that_is_enough() {
     for (len, cost) in [
-        (160, 264),
-        (161, 2056),
-        (1952, 2056),
-        (1953, 9224),
-        (8192, 9224),
+        (152, 256),
+        (153, 2048),
+        (1944, 2048),
+        (1945, 9216),
+        (8192, 9216),
     ] {
         let mut bench = Bench::with(32 << 10, 0);
         let header = Header {
@@ -49,7 +49,7 @@ fn a_record_takes_the_least_size_that_is_enough() {
 
 #[test]
 fn a_ring_is_never_full_to_its_last_byte() {
-    // 15 records of 264 bytes and one wake-up are 3,976 bytes; one record more would be longer than the ring.
+    // 16 records of 256 bytes would be as long as the ring.
     let mut bench = Bench::with(4096, 0);
     let cts = Header::new(Kind::Cts);
     for _ in 0..15 {
@@ -57,7 +57,7 @@ fn a_ring_is_never_full_to_its_last_byte() {
     }
     bench.follow(cts, &[]);
     assert_eq!(bench.port.counters.no_room, 1);
-    assert_eq!(bench.port.ring.used_bytes(), 15 * 264);
+    assert_eq!(bench.port.ring.used_bytes(), 15 * 256);
     bench.next = 15;
     bench.port.ring.release();
     bench.follow(cts, &[]);
@@ -72,7 +72,7 @@ fn a_sleeping_program_is_woken_after_the_record() {
     bench.port.control.sleeps = true;
     bench.follow(Header::new(Kind::Cts), &[]);
     assert_eq!(bench.port.counters.wakes, 1);
-    assert_eq!(bench.port.ring.used_bytes(), 2 * 264 + 16);
+    assert_eq!(bench.port.ring.used_bytes(), 2 * 256 + 16);
     assert_eq!(bench.records().len(), 2);
     assert_eq!(bench.port.ring.used_bytes(), 0);
 }
