@@ -21,8 +21,8 @@
 #include "mcp/sequence.h"
 
 #define MORE_FRAGMENTS_OR_OFFSET 0x3fff
-#define FIRST_UDP_PORT 20001
-#define LAST_UDP_PORT 28191
+#define UDP_PORT_OFFSET 20000
+#define PORTS 8191
 // Of these the port's socket takes care ([MCP-1.2]).
 #define KINDS_LEFT_ALONE (KIND_BIT(HELLO) | KIND_BIT(WELCOME) | KIND_BIT(CONFIRM) | KIND_BIT(REFUSE) | KIND_BIT(PIECE))
 
@@ -33,7 +33,7 @@ static __always_inline __u32 datagram_len(const struct work *w) {
     __u32 port = bpf_ntohs(w->frame.udp.dest);
     if (w->frame.eth.h_proto != bpf_htons(ETH_P_IP) || ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_UDP)
         return 0;
-    if (port < FIRST_UDP_PORT || port > LAST_UDP_PORT || ip->frag_off & bpf_htons(MORE_FRAGMENTS_OR_OFFSET))
+    if (port <= UDP_PORT_OFFSET || port > UDP_PORT_OFFSET + PORTS || ip->frag_off & bpf_htons(MORE_FRAGMENTS_OR_OFFSET))
         return 0;
     if (ip_len != udp_len + sizeof *ip || ip_len + sizeof(struct ethhdr) > w->frame_len)
         return 0;
@@ -57,19 +57,23 @@ static __always_inline int copy_packet(struct xdp_md *ctx, struct work *w, __u32
     return 1;
 }
 
-// The entered connection that the packet says it is for, if it is not given back.
+// The entered connection that the packet says it is for.
 static __always_inline struct connection *connection_of(const struct work *w) {
     const struct header *packet = &w->packet;
     if (packet->magic != MAGIC || packet->version != VERSION)
         return 0;
     if (packet->kind <= PIECE && KINDS_LEFT_ALONE >> packet->kind & 1)
         return 0;
-    struct connection_key key = {.port = w->port, .id = packet->to_connection};
-    struct connection *c = bpf_map_lookup_elem(&connections, &key);
-    volatile struct control *control = control_of(w->port);
-    if (!c || !control || control->given_back[packet->to_connection % sizeof control->given_back])
+    if (packet->to_port != bpf_ntohs(w->frame.udp.dest) - UDP_PORT_OFFSET)
         return 0;
-    return c;
+    struct connection_key key = {.port = w->port, .id = packet->to_connection};
+    return bpf_map_lookup_elem(&connections, &key);
+}
+
+// Whether the program has taken the connection back ([MCP-6.3]).
+static __always_inline int is_given_back(const struct work *w) {
+    volatile struct control *control = control_of(w->port);
+    return !control || control->given_back[w->packet.to_connection % sizeof control->given_back];
 }
 
 // Decides what a packet leads to. 0: there is no room for it.
@@ -79,18 +83,24 @@ static __always_inline int make_plan(struct work *w, struct connection *c) {
     __u32 bit = KIND_BIT(packet->kind & 31);
     if (w->plan.standing == EARLY && !(bit & early))
         return 0;
-    if (bit & (KIND_BIT(PUT) | KIND_BIT(GET) | KIND_BIT(ATOMIC)))
-        return plan_operation(w);
-    if (packet->kind == BODY)
-        return plan_body(w);
-    if (packet->kind == DATA && !packet->channel && !(packet->flags & UNRELIABLE))
+    switch (packet->kind) {
+    case DATA:
         return plan_message(w, c);
-    w->plan.record = WHOLE;
-    if (packet->kind == PROBE) {
+    case BODY:
+        return plan_body(w);
+    case PUT:
+    case ATOMIC:
+        return plan_operation(w);
+    case GET:
+        return plan_get(w);
+    case PROBE:
         w->plan.answer = PROBE_ANSWER;
         w->plan.answer_len = w->payload_len;
+        // fallthrough
+    default:
+        w->plan.record = WHOLE;
+        return 1;
     }
-    return 1;
 }
 
 // All that a packet leads to but the answer itself.
@@ -105,13 +115,16 @@ static __always_inline void deal_with(struct xdp_md *ctx, struct work *w, struct
         return;
     else
         count(w, COUNT_NO_ROOM);
-    // Nothing has been done. What may be said all the same?
+    // Nothing has been done. What is said all the same?
     if (w->plan.answer != PROBE_ANSWER)
         w->plan.answer = 0;
-    settle(w, c);
+    w->plan.dropped = standing == EARLY;
+    settle(ctx, w, c);
 }
 
 static __always_inline int serve(struct xdp_md *ctx, struct work *w, struct connection *c) {
+    if (is_given_back(w))
+        return XDP_PASS;
     count(w, COUNT_PACKETS);
     if (!is_well_formed(w)) {
         count(w, COUNT_MALFORMED);
@@ -124,6 +137,11 @@ static __always_inline int serve(struct xdp_md *ctx, struct work *w, struct conn
     if (!lock(c)) {
         count(w, COUNT_BUSY);
         return XDP_DROP;
+    }
+    // Once more, so that nothing changes what the agent reads after it was given back.
+    if (is_given_back(w)) {
+        unlock(c);
+        return XDP_PASS;
     }
     deal_with(ctx, w, c);
     unlock(c);
@@ -159,7 +177,8 @@ int mcp(struct xdp_md *ctx) {
     w->counted = 0;
     __builtin_memset(&w->plan, 0, sizeof w->plan);
     int action = serve(ctx, w, c);
-    publish_counts(w);
+    if (action != XDP_PASS)
+        publish_counts(w);
     return action;
 }
 

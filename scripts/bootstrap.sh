@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what a step needs and is not there yet; says nothing and takes no time when all is there.
 #
-#   scripts/bootstrap.sh build   C compiler, pkg-config, Rust
-#   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, cargo-nextest, what the fault injector needs
+#   scripts/bootstrap.sh build   C compiler, clang and libbpf's headers for bpf/, pkg-config, Rust
+#   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, cargo-nextest, network namespaces
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
 #   scripts/bootstrap.sh bench   and the peers that `make bench` measures beside BCL
 #
@@ -31,6 +31,8 @@ need_build() {
     local missing=()
     has gcc || missing+=(gcc)
     has pkg-config || missing+=(pkg-config)
+    has clang || missing+=(clang)
+    [ -e /usr/include/bpf/bpf_helpers.h ] || missing+=(libbpf-dev)
     [ -e /usr/include/stdlib.h ] || missing+=(libc6-dev)
     [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
     install_packages "${missing[@]}"
@@ -48,19 +50,10 @@ need_test() {
     has g++ || missing+=(g++)
     has strace || missing+=(strace)
     has tshark || missing+=(tshark)
+    has ip || missing+=(iproute2)
     install_packages "${missing[@]}"
-    need_injector
     cargo nextest --version >/dev/null 2>&1 ||
         install_tool cargo-nextest@$NEXTEST --no-default-features --features default-no-update
-}
-
-# Network namespaces, and a compiler for bpf/.
-need_injector() {
-    local missing=()
-    has ip || missing+=(iproute2)
-    has clang || missing+=(clang)
-    [ -e /usr/include/bpf/bpf_helpers.h ] || missing+=(libbpf-dev)
-    install_packages "${missing[@]}"
 }
 
 need_ci() {
@@ -77,8 +70,8 @@ need_bench() {
     has mpicc.openmpi || missing+=(openmpi-bin libopenmpi-dev)
     has iperf3 || missing+=(iperf3)
     has fi_pingpong || missing+=(libfabric-bin)
+    has ip || missing+=(iproute2)
     install_packages "${missing[@]}"
-    need_injector
 }
 
 has() {

@@ -6,7 +6,7 @@
 // Packets of a message may be that short ([MCP-4.1]).
 #define SHORT_PACKET 1024
 
-// Whether the first packet of a message must be refused, because the message might not fit.
+// Whether there is no room for a message, of which this is the first packet.
 static __always_inline int must_refuse(struct work *w) {
     volatile struct control *control = control_of(w->port);
     if (control && control->refuses_system)
@@ -19,29 +19,38 @@ static __always_inline int must_refuse(struct work *w) {
     return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + need > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 2;
 }
 
-// Plans for DATA on the system channel.
+// Plans for DATA. 0: there is no room.
 __noinline int plan_message(struct work *w, struct connection *c) {
     if (!w || !c)
         return 0;
     const struct header *packet = &w->packet;
     struct plan *plan = &w->plan;
-    if (packet->flags & FIRST) {
-        if (c->is_refusing && c->refused_message != packet->message) {
-            count(w, COUNT_DISCARDED);
-            plan->answer = NAK;
-        } else if (must_refuse(w)) {
-            count(w, COUNT_REFUSED);
-            plan->refuses = 1;
-            plan->answer = NAK;
-        } else {
-            plan->record = WHOLE;
-            plan->accepts = 1;
-        }
-    } else if (c->is_refusing || !packet->length) { // without length and FIRST it is a filler
-        count(w, COUNT_DISCARDED);
-    } else {
-        plan->record = WHOLE;
+    if (!packet->length && !(packet->flags & FIRST)) {
+        count(w, COUNT_DISCARDED); // a filler
+        return 1;
     }
+    if (packet->flags & UNRELIABLE) {
+        plan->record = WHOLE;
+        return !must_refuse(w);
+    }
+    if (packet->channel) {
+        plan->record = WHOLE;
+        return 1;
+    }
+    if (c->is_refusing && (!(packet->flags & FIRST) || c->refused_message != packet->message)) {
+        count(w, COUNT_DISCARDED);
+        // The sender is told, once a message.
+        plan->answer = packet->flags & FIRST ? ACK : 0;
+        return 1;
+    }
+    if (packet->flags & FIRST && must_refuse(w)) {
+        count(w, COUNT_REFUSED);
+        plan->refuses = 1;
+        plan->answer = ACK;
+        return 1;
+    }
+    plan->record = WHOLE;
+    plan->accepts = 1; // or nothing was refused before
     return 1;
 }
 
@@ -66,7 +75,7 @@ __noinline int plan_body(struct work *w) {
         // Read once: the program may be writing there.
         __u64 place = grant->place, length = grant->length;
         const struct window *window = bpf_map_lookup_elem(&windows, &key);
-        if (!window || window->memory == NO_MEMORY || !is_within(length, packet->offset, w->payload_len) ||
+        if (!window || !window->len || !is_within(length, packet->offset, w->payload_len) ||
             place > window->len || !is_within(window->len - place, packet->offset, w->payload_len))
             return 1;
         plan->record = PLACED;

@@ -10,8 +10,9 @@ enum status {
     NO_WINDOW = 3,
 };
 
+// `window` may be none.
 static __always_inline __u32 status_of(const struct window *window, __u32 access, __u64 at, __u64 len) {
-    if (window->memory == NO_MEMORY)
+    if (!window || !window->len)
         return NO_WINDOW;
     if (!(window->access & access))
         return DENIED;
@@ -36,14 +37,19 @@ static __always_inline void plan_effect(struct work *w, const struct window *win
 }
 
 // The owner hears of what has happened.
-static __always_inline void plan_notice(struct work *w, const struct window *window) {
+static __always_inline void plan_notice(struct work *w, const struct window *window, __u64 place) {
     if (!(window->access & ACCESS_NOTIFY))
         return;
     w->plan.record = PLACED;
-    w->plan.told = w->plan.outcome.start;
+    w->plan.told = place;
 }
 
-// `outcome` is what is known of it, or what a first piece makes known.
+static __always_inline void plan_answer(struct work *w, const struct outcome *outcome) {
+    w->plan.answer = ANSWER;
+    w->plan.status = outcome->status;
+    w->plan.found = outcome->value;
+}
+
 static __always_inline void plan_put(struct work *w, const struct window *window) {
     const struct header *packet = &w->packet;
     struct outcome *outcome = &w->plan.outcome;
@@ -52,14 +58,14 @@ static __always_inline void plan_put(struct work *w, const struct window *window
         outcome->status = status_of(window, ACCESS_PUT, outcome->start, packet->length);
     if (outcome->status == DONE)
         outcome->status = status_of(window, ACCESS_PUT, packet->offset, w->payload_len);
-    if (outcome->status == DONE)
-        plan_effect(w, window, WRITE);
-    if (!(packet->flags & LAST))
+    outcome->is_done = !!(packet->flags & LAST);
+    if (outcome->is_done)
+        plan_answer(w, outcome);
+    if (!window || outcome->status != DONE)
         return;
-    outcome->is_done = 1;
-    w->plan.answer = ANSWER;
-    if (outcome->status == DONE)
-        plan_notice(w, window);
+    plan_effect(w, window, WRITE);
+    if (outcome->is_done)
+        plan_notice(w, window, outcome->start);
 }
 
 static __always_inline void plan_atomic(struct work *w, const struct window *window) {
@@ -69,20 +75,11 @@ static __always_inline void plan_atomic(struct work *w, const struct window *win
     outcome->status = status_of(window, ACCESS_ATOMIC, offset, 8);
     if (outcome->status == DONE && offset % 8)
         outcome->status = OUTSIDE;
-    w->plan.answer = ANSWER;
-    if (outcome->status != DONE)
+    plan_answer(w, outcome);
+    if (!window || outcome->status != DONE)
         return;
     plan_effect(w, window, *(const __u64 *)w->payload == 1 ? ADD : SWAP);
-    plan_notice(w, window);
-}
-
-static __always_inline void plan_get(struct work *w, const struct window *window) {
-    struct outcome *outcome = &w->plan.outcome;
-    outcome->is_done = 1;
-    outcome->status = status_of(window, ACCESS_GET, w->packet.offset, w->packet.length);
-    w->plan.answer = ANSWER;
-    if (outcome->status == DONE)
-        plan_effect(w, window, READ);
+    plan_notice(w, window, offset);
 }
 
 static __always_inline int is_atomic_body(const struct work *w) {
@@ -90,50 +87,61 @@ static __always_inline int is_atomic_body(const struct work *w) {
     return (words[0] == 1 && !words[2]) || words[0] == 2;
 }
 
-// Plans for PUT, GET and ATOMIC. 0: there is no room for what has to be remembered.
+static __always_inline const struct window *window_of(const struct work *w) {
+    struct window_key key = {.port = w->port, .window = w->packet.channel};
+    return bpf_map_lookup_elem(&windows, &key);
+}
+
+// Plans for GET, which reads anew each time.
+__noinline int plan_get(struct work *w) {
+    if (!w)
+        return 0;
+    const struct window *window = window_of(w);
+    if (!window || !(w->packet.flags & PADDED)) {
+        w->plan.record = WHOLE; // the program performs it
+        return 1;
+    }
+    w->plan.answer = ANSWER;
+    w->plan.status = status_of(window, ACCESS_GET, w->packet.offset, w->packet.length);
+    if (w->plan.status == DONE)
+        plan_effect(w, window, READ);
+    return 1;
+}
+
+// Plans for PUT and ATOMIC. 0: there is no room for what has to be remembered.
 __noinline int plan_operation(struct work *w) {
     if (!w)
         return 0;
     const struct header *packet = &w->packet;
     struct plan *plan = &w->plan;
-    struct window_key key = {.port = w->port, .window = packet->channel};
-    const struct window *window = bpf_map_lookup_elem(&windows, &key);
-    if (!window || (packet->kind == GET && !(packet->flags & PADDED))) {
-        plan->record = WHOLE; // the program performs it
+    if (packet->kind == ATOMIC && !is_atomic_body(w))
         return 1;
-    }
     struct outcomes *all = outcomes_of(w);
     if (!all)
         return 0;
-    struct outcome *known = &all->slots[packet->slot % SLOTS];
-    int is_known = known->is_known && !is_before(known->operation, packet->message);
-    if (is_known) {
-        if (known->operation != packet->message)
+    const struct outcome *known = &all->slots[packet->slot % SLOTS];
+    const struct window *window = window_of(w);
+    if (known->owner == NOBODY || is_before(known->operation, packet->message)) {
+        if (packet->kind == PUT && !(packet->flags & FIRST))
             return 1;
+        plan->outcome.operation = packet->message;
+        plan->outcome.owner = window ? MCP : PROGRAM;
+        plan->outcome.start = packet->offset;
+    } else if (known->operation != packet->message) {
+        return 1;
+    } else {
         plan->outcome = *known;
-        if (known->is_done && packet->kind != GET) {
-            plan->answer = ANSWER;
+        if (known->owner == MCP && known->is_done) {
+            plan_answer(w, known);
             return 1;
         }
     }
-    if (packet->kind == PUT && !is_known && !(packet->flags & FIRST))
-        return 1;
-    if (packet->kind == ATOMIC && !is_atomic_body(w))
-        return 1;
     plan->keeps = 1;
-    if (packet->kind != PUT || !is_known) {
-        plan->outcome.operation = packet->message;
-        plan->outcome.is_known = 1;
-        plan->outcome.is_done = 0;
-        plan->outcome.status = DONE;
-        plan->outcome.value = 0;
-        plan->outcome.start = packet->offset;
-    }
-    if (packet->kind == PUT)
+    if (plan->outcome.owner == PROGRAM)
+        plan->record = WHOLE;
+    else if (packet->kind == PUT)
         plan_put(w, window);
-    else if (packet->kind == ATOMIC)
-        plan_atomic(w, window);
     else
-        plan_get(w, window);
+        plan_atomic(w, window);
     return 1;
 }

@@ -30,62 +30,70 @@ static __always_inline int must_acknowledge(const struct work *w, const struct c
     return w->packet.flags & (ACK_NOW | RETRANSMIT) || w->plan.standing != NEXT || c->ahead || c->due >= TOGETHER;
 }
 
-// Chooses the answer, and says all in it that the connection decides. Whether it acknowledges all that was taken.
-__noinline int settle(struct work *w, struct connection *c) {
+// Makes the packet as long as the answer.
+static __always_inline int resize(struct xdp_md *ctx, const struct work *w) {
+    int excess = (int)(PAYLOAD_AT + w->plan.answer_len) - (int)w->frame_len;
+    return !excess || !bpf_xdp_adjust_tail(ctx, excess);
+}
+
+// An ACK that says all that there is to say. Where a packet cannot be made longer, one that does not would say that a
+// refused message was delivered: a NAK then ([MCP-5.3]).
+static __always_inline int acknowledge(struct xdp_md *ctx, struct work *w, const struct connection *c) {
+    struct header *header = &w->reply.header;
+    struct ack_body *body = &w->reply.body;
+    header->message = w->plan.dropped ? w->packet.sequence : 0;
+    header->length = w->plan.dropped;
+    if (!c->ahead && !c->is_refusing)
+        return resize(ctx, w);
+    __builtin_memset(body, 0, sizeof *body);
+    select_taken(c, body->selective);
+    body->refused_system = c->is_refusing ? c->refused_message : 0;
+    body->refuses_system = c->is_refusing;
+    w->plan.answer_len = sizeof *body;
+    if (resize(ctx, w))
+        return 1;
+    w->plan.answer_len = 0;
+    if (c->is_refusing) {
+        w->plan.answer = NAK;
+        header->message = c->refused_message;
+        header->length = NAK_SYSTEM;
+    }
+    return resize(ctx, w);
+}
+
+// Chooses the answer, and says all in it that the connection decides. All of the packet has been read: it gets the
+// answer's length. Whether all that was taken is acknowledged.
+__noinline int settle(struct xdp_md *ctx, struct work *w, struct connection *c) {
     if (!w || !c)
         return 0;
     struct plan *plan = &w->plan;
     struct header *header = &w->reply.header;
-    __builtin_memset(header, 0, sizeof *header);
     if (!plan->answer && must_acknowledge(w, c))
         plan->answer = ACK;
-    int is_acked = 0;
-    header->ack = c->expected;
-    switch (plan->answer) {
-    case 0:
+    if (!plan->answer)
         return 0;
-    case NAK:
-        header->message = c->refused_message;
-        header->length = NAK_SYSTEM;
-        break;
-    case ACK:
-        if (c->ahead || c->is_refusing) {
-            struct ack_body *body = &w->reply.body;
-            __builtin_memset(body, 0, sizeof *body);
-            select_taken(c, body->selective);
-            body->refused_system = c->is_refusing ? c->refused_message : 0;
-            body->refuses_system = c->is_refusing;
-            plan->answer_len = sizeof *body;
-        }
-        is_acked = 1;
-        break;
-    case ANSWER:
+    __builtin_memset(header, 0, sizeof *header);
+    int is_sent;
+    if (plan->answer == ACK) {
+        header->ack = c->expected;
+        is_sent = acknowledge(ctx, w, c);
+    } else {
+        header->ack = plain_ack(c);
+        header->message = w->packet.message;
+        is_sent = resize(ctx, w);
+    }
+    if (plan->answer == ANSWER) {
         header->channel = w->packet.channel;
         header->slot = w->packet.slot;
-        header->offset = plan->outcome.value;
-        header->length = plan->outcome.status;
-        // fallthrough
-    default:
-        header->message = w->packet.message;
-        header->ack = plain_ack(c);
-        is_acked = header->ack == c->expected;
-        break;
+        header->offset = plan->found;
+        header->length = plan->status;
     }
-    if (is_acked)
-        c->due = 0;
-    return is_acked;
-}
-
-// Makes the packet as long as the answer, or an ACK at least as short as it can be.
-static __always_inline int resize(struct xdp_md *ctx, struct work *w) {
-    int excess = (int)(PAYLOAD_AT + w->plan.answer_len) - (int)w->frame_len;
-    if (!excess || !bpf_xdp_adjust_tail(ctx, excess))
-        return 1;
-    if (w->plan.answer != ACK || !w->plan.answer_len)
+    if (!is_sent)
+        plan->answer = 0;
+    if (!is_sent || plan->answer == NAK || header->ack != c->expected)
         return 0;
-    w->plan.answer_len = 0;
-    excess = (int)PAYLOAD_AT - (int)w->frame_len;
-    return !excess || !bpf_xdp_adjust_tail(ctx, excess);
+    c->due = 0;
+    return 1;
 }
 
 // The hash of the answer's payload. That of a GET stands in the packet, where the window may not change it any more.
@@ -166,12 +174,13 @@ __noinline int reply(struct xdp_md *ctx, struct work *w, struct connection *c) {
     struct header *header = &w->reply.header;
     struct nh_key *key = bpf_map_lookup_elem(&jobs, &c->job);
     __u64 hash;
-    if (!key || !resize(ctx, w) || !hash_payload(ctx, w, key, &hash))
+    if (!key || !hash_payload(ctx, w, key, &hash))
         return 0;
     header->magic = MAGIC;
     header->version = VERSION;
     header->kind = w->plan.answer;
     header->payload_len = w->plan.answer_len;
+    header->rail = w->packet.rail;
     header->to_connection = w->packet.from_connection;
     header->from_connection = w->packet.to_connection;
     header->from_port = w->packet.to_port;

@@ -18,7 +18,8 @@ struct record_head {
     __u16 source_port;
     __u16 flags;
     __u32 payload_len;
-    __u64 place;
+    __u32 ack;
+    __u32 place;
     struct header packet;
 };
 _Static_assert(sizeof(struct record_head) == 96, "[MCP-6.1]");
@@ -41,7 +42,8 @@ static __always_inline void wake_sleeper(struct work *w, void *ring) {
     count(w, COUNT_WAKES);
 }
 
-static __always_inline void fill(struct record_head *head, struct work *w, __u32 payload_len, __u32 flags) {
+static __always_inline void fill(struct record_head *head, struct work *w, struct connection *c, __u32 payload_len,
+                                 __u32 flags) {
     __builtin_memset(head->source, 0, 10);
     head->source[10] = 0xff;
     head->source[11] = 0xff;
@@ -49,6 +51,7 @@ static __always_inline void fill(struct record_head *head, struct work *w, __u32
     head->source_port = bpf_ntohs(w->frame.udp.source);
     head->flags = flags;
     head->payload_len = payload_len;
+    head->ack = plain_ack(c);
     head->place = w->plan.told;
     __builtin_memcpy(&head->packet, &w->packet, sizeof head->packet);
 }
@@ -67,8 +70,8 @@ static __always_inline int perform_and_tell(struct xdp_md *ctx, struct work *w, 
     }
     if (!perform(ctx, w, c))
         goto no_room;
-    __u32 flags = (w->plan.record == PLACED ? IS_PLACED : 0) | (settle(w, c) ? IS_ACKED : 0);
-    fill(head, w, len, flags);
+    __u32 flags = (w->plan.record == PLACED ? IS_PLACED : 0) | (settle(ctx, w, c) ? IS_ACKED : 0);
+    fill(head, w, c, len, flags);
     bpf_ringbuf_submit(head, BPF_RB_NO_WAKEUP);
     count(w, COUNT_RECORDS);
     wake_sleeper(w, ring);
@@ -83,7 +86,7 @@ static __always_inline int carry_out(struct xdp_md *ctx, struct work *w, struct 
     if (w->plan.record == NO_RECORD) {
         if (!perform(ctx, w, c))
             return 0;
-        settle(w, c);
+        settle(ctx, w, c);
         return 1;
     }
     void *ring = bpf_map_lookup_elem(&rings, &w->port);

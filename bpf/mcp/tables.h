@@ -45,15 +45,22 @@ struct nh_key {
     __u64 words[NH_KEY_LEN / 8];
 };
 
-// What is remembered of the last operation of a slot, so that it is not performed twice ([WIRE-11.2]).
+// What is remembered of the last PUT or ATOMIC of a slot, so that it is performed once ([MCP-4.5]).
 struct outcome {
     __u32 operation;
-    __u8 is_known;
+    __u8 owner;
     __u8 is_done;
     __u8 status;
     __u8 zero;
     __u64 value;
     __u64 start; // where a PUT began
+};
+
+// Who performs it.
+enum owner {
+    NOBODY, // there was none
+    MCP,
+    PROGRAM,
 };
 
 struct outcomes {
@@ -72,13 +79,11 @@ enum access {
     ACCESS_NOTIFY = 8,
 };
 
-#define NO_MEMORY 0xffffffff
-
 struct window {
-    __u32 memory; // which of `memories`, or NO_MEMORY
+    __u32 memory; // which of `memories`
     __u32 access;
     __u64 base; // where in that memory it begins
-    __u64 len;
+    __u64 len;  // 0: it is bound to nothing
 };
 
 struct block {

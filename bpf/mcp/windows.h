@@ -85,10 +85,9 @@ static __always_inline int change_word(struct work *w) {
         return 0;
     __u64 *word = (__u64 *)(block->bytes + (plan->place & (BLOCK - 8)));
     const __u64 *operands = (const __u64 *)w->payload + 1;
-    if (plan->effect == ADD)
-        plan->outcome.value = __sync_fetch_and_add(word, operands[0]);
-    else
-        plan->outcome.value = __sync_val_compare_and_swap(word, operands[0], operands[1]);
+    plan->found = plan->effect == ADD ? __sync_fetch_and_add(word, operands[0])
+                                      : __sync_val_compare_and_swap(word, operands[0], operands[1]);
+    plan->outcome.value = plan->found;
     return 1;
 }
 

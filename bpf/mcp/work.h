@@ -53,10 +53,13 @@ struct plan {
     __u64 told;   // the place that a record with PLACED tells
     __u32 answer; // kind of the packet that is sent back, or 0
     __u32 answer_len;
+    __u32 status; // of an ANSWER
+    __u32 dropped; // it came early, and was not taken
+    __u64 found;  // by an ATOMIC, for its ANSWER
     __u32 refuses; // from this packet on
     __u32 accepts; // nothing is refused any more
     __u32 keeps;   // `outcome`
-    __u32 pad;
+    __u32 zero;
     struct outcome outcome;
 };
 

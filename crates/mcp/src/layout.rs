@@ -24,7 +24,9 @@ pub unsafe trait Plain: Copy {
     /// The same, to be written.
     fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and any bytes are a value.
-        unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(self).cast(), size_of::<Self>()) }
+        unsafe {
+            std::slice::from_raw_parts_mut(std::ptr::from_mut(self).cast(), size_of::<Self>())
+        }
     }
 }
 
@@ -128,14 +130,14 @@ impl std::fmt::Debug for NhKey {
     }
 }
 
-/// The last operation of a slot ([WIRE-11.2]).
+/// The last PUT or ATOMIC of a slot ([MCP-4.5]).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcome {
     /// Its number.
     pub operation: u32,
-    /// 0 if there was none.
-    pub is_known: u8,
+    /// Who performs it: [`Outcome::MCP`], [`Outcome::PROGRAM`], or 0 if there was none.
+    pub owner: u8,
     /// Whether it is over.
     pub is_done: u8,
     /// How it ended.
@@ -146,6 +148,13 @@ pub struct Outcome {
     pub value: u64,
     /// Where it began.
     pub start: u64,
+}
+
+impl Outcome {
+    /// The interface program performs it.
+    pub const MCP: u8 = 1;
+    /// The port's program performs it.
+    pub const PROGRAM: u8 = 2;
 }
 
 /// Of a connection, by slot.
@@ -167,19 +176,17 @@ pub struct WindowKey {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Number of the memory, below [`MEMORIES_MAX`], or [`Window::NO_MEMORY`].
+    /// Number of the memory, below [`MEMORIES_MAX`].
     pub memory: u32,
     /// Bits of [`Window::GET`] and so on.
     pub access: u32,
     /// Where in the memory it begins: a multiple of 8.
     pub base: u64,
-    /// Its length in bytes.
+    /// Its length in bytes; 0 if it is bound to nothing.
     pub len: u64,
 }
 
 impl Window {
-    /// Of a window that is bound to nothing.
-    pub const NO_MEMORY: u32 = u32::MAX;
     /// Peers may read.
     pub const GET: u32 = 1;
     /// Peers may write.

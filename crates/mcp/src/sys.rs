@@ -17,6 +17,7 @@ const OBJ_PIN: i32 = 6;
 const OBJ_GET: i32 = 7;
 const PROG_TEST_RUN: i32 = 10;
 const PROG_GET_FD_BY_ID: i32 = 13;
+const MAP_GET_FD_BY_ID: i32 = 14;
 const OBJ_GET_INFO_BY_FD: i32 = 15;
 const BTF_LOAD: i32 = 18;
 const MAP_FREEZE: i32 = 22;
@@ -51,11 +52,7 @@ struct MapCreate {
 }
 
 /// Makes a map; one of maps needs one of the maps that it will hold.
-pub fn create_map(
-    name: &str,
-    shape: &MapShape,
-    inner: Option<BorrowedFd<'_>>,
-) -> Result<OwnedFd> {
+pub fn create_map(name: &str, shape: &MapShape, inner: Option<BorrowedFd<'_>>) -> Result<OwnedFd> {
     let mut attributes = MapCreate {
         kind: shape.kind,
         key_len: shape.key_len,
@@ -92,7 +89,12 @@ fn element(command: i32, map: BorrowedFd<'_>, key: u64, value: u64) -> Result<()
 
 /// Reads the value of a key; false if there is none.
 pub fn lookup(map: BorrowedFd<'_>, key: &[u8], value: &mut [u8]) -> Result<bool> {
-    let result = element(MAP_LOOKUP_ELEM, map, address(key), value.as_mut_ptr().addr() as u64);
+    let result = element(
+        MAP_LOOKUP_ELEM,
+        map,
+        address(key),
+        value.as_mut_ptr().addr() as u64,
+    );
     found(result)
 }
 
@@ -109,7 +111,12 @@ pub fn delete(map: BorrowedFd<'_>, key: &[u8]) -> Result<bool> {
 /// The key after another, or the first; false at the end.
 pub fn next_key(map: BorrowedFd<'_>, key: Option<&[u8]>, next: &mut [u8]) -> Result<bool> {
     let key = key.map_or(0, address);
-    found(element(MAP_GET_NEXT_KEY, map, key, next.as_mut_ptr().addr() as u64))
+    found(element(
+        MAP_GET_NEXT_KEY,
+        map,
+        key,
+        next.as_mut_ptr().addr() as u64,
+    ))
 }
 
 fn found(result: Result<()>) -> Result<bool> {
@@ -336,17 +343,30 @@ struct ProgramInfo {
     name: [u8; NAME_LEN],
 }
 
-/// What a program that is loaded is called.
-pub fn program_name(id: u32) -> Result<String> {
+fn by_id(command: i32, id: u32) -> Result<OwnedFd> {
     let mut attributes = ById {
         id,
         next_id: 0,
         open_flags: 0,
     };
-    let program = call(PROG_GET_FD_BY_ID, &mut attributes).map(owned)?;
+    call(command, &mut attributes).map(owned)
+}
+
+/// A map by what a map of maps shows as its value.
+pub fn map_by_id(id: u32) -> Result<OwnedFd> {
+    by_id(MAP_GET_FD_BY_ID, id)
+}
+
+/// What a program that is loaded is called.
+pub fn program_name(id: u32) -> Result<String> {
+    let program = by_id(PROG_GET_FD_BY_ID, id)?;
     let mut info = ProgramInfo::default();
     inform(program.as_fd(), &mut info)?;
-    let name = info.name.split(|byte| *byte == 0).next().unwrap_or_default();
+    let name = info
+        .name
+        .split(|byte| *byte == 0)
+        .next()
+        .unwrap_or_default();
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
@@ -396,7 +416,7 @@ fn address(bytes: &[u8]) -> u64 {
     bytes.as_ptr().addr() as u64
 }
 
-pub(crate) fn number(fd: BorrowedFd<'_>) -> u32 {
+fn number(fd: BorrowedFd<'_>) -> u32 {
     fd.as_raw_fd() as u32
 }
 

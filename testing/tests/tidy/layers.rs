@@ -36,6 +36,10 @@ const SHIPPED: &[Layer] = &[
         may_use: &[],
     },
     Layer {
+        folder: "crates/mcp",
+        may_use: &["crates/wire"],
+    },
+    Layer {
         folder: "crates/xdp",
         may_use: &["crates/shm"],
     },

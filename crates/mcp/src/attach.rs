@@ -1,0 +1,98 @@
+//! The interface program on an interface.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketType, socket};
+
+use crate::error::{Doing, Error};
+use crate::netlink::{self, OnInterface};
+use crate::sys;
+
+// Flags of <linux/if_link.h>.
+const GENERIC: u32 = 1 << 1;
+const NATIVE: u32 = 1 << 2;
+
+/// How the kernel runs the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// In the interface's driver, before anything else.
+    Native,
+    /// Behind the driver, for one that has no place for programs: right, but slower.
+    Generic,
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Native => "native",
+            Self::Generic => "generic",
+        })
+    }
+}
+
+/// The program's place on an interface. It goes when this and all copies and pins are gone.
+#[derive(Debug)]
+pub struct Attached {
+    link: OwnedFd,
+    /// How it runs.
+    pub mode: Mode,
+}
+
+impl Attached {
+    /// Pins it in a bpf file system, so that it outlives this process.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn pin(&self, path: &Path) -> Result<(), Error> {
+        sys::pin(self.link.as_fd(), path).doing(|| format!("pinning {}", path.display()))
+    }
+
+    /// Opens what was pinned for this interface.
+    ///
+    /// # Errors
+    /// When it is not there, or the interface is gone.
+    pub fn open(path: &Path, interface: &str) -> Result<Self, Error> {
+        let link = sys::open_pinned(path).doing(|| format!("opening {}", path.display()))?;
+        let on = on_interface(interface, index_of(interface)?)?;
+        let mode = match on.is_some_and(|on| on.is_native) {
+            true => Mode::Native,
+            false => Mode::Generic,
+        };
+        Ok(Self { link, mode })
+    }
+}
+
+pub(crate) fn attach(program: BorrowedFd<'_>, interface: &str) -> Result<Attached, Error> {
+    let index = index_of(interface)?;
+    if let Some(other) = on_interface(interface, index)? {
+        return Err(Error::Occupied {
+            interface: interface.to_owned(),
+            name: sys::program_name(other.id).unwrap_or_else(|_| "?".to_owned()),
+            id: other.id,
+        });
+    }
+    let native = match sys::attach(program, index, NATIVE) {
+        Ok(link) => {
+            let mode = Mode::Native;
+            return Ok(Attached { link, mode });
+        }
+        Err(error) => error,
+    };
+    let link = sys::attach(program, index, GENERIC).doing(|| {
+        format!("attaching the interface program to {interface} (native: {native}; generic)")
+    })?;
+    let mode = Mode::Generic;
+    Ok(Attached { link, mode })
+}
+
+fn index_of(interface: &str) -> Result<u32, Error> {
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None);
+    let socket = socket.doing(|| "opening a socket".to_owned())?;
+    name_to_index(socket, interface).map_err(|_| Error::NoInterface(interface.to_owned()))
+}
+
+fn on_interface(interface: &str, index: u32) -> Result<Option<OnInterface>, Error> {
+    netlink::xdp_program(index).doing(|| format!("asking what is attached to {interface}"))
+}

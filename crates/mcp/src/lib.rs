@@ -1,0 +1,25 @@
+//! The interface program (`bpf/mcp.bpf.c`, `spec/interface.md`): it is compiled into this crate, which loads it, attaches
+//! it, and reads and writes its tables. Nothing is needed at run time but the kernel.
+//!
+//! Read [`Mcp`], what can be done with the program; [`Tables`], what it knows; [`layout`], how that lies in memory.
+//!
+//! For the agent and for tests. A port's process gets descriptors of its ring, control page and memories from the agent,
+//! and needs nothing of this.
+
+mod attach;
+mod error;
+pub mod layout;
+mod mcp;
+mod netlink;
+mod object;
+mod sys;
+mod table;
+mod tables;
+
+pub use attach::{Attached, Mode};
+pub use error::Error;
+pub use layout::Plain;
+pub use mcp::{Mcp, Verdict};
+pub use sys::Ran;
+pub use table::Table;
+pub use tables::{PortMaps, Tables};
