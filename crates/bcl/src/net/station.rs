@@ -104,12 +104,20 @@ impl Station {
     /// Says goodbye to all peers, and waits up to `linger` until they have what was sent to them.
     pub fn close(&self, linger: Duration) {
         let deadline_ns = clock::now_ns() + linger.as_nanos() as u64;
+        // For good: the thread shall not take packets that are waited for here.
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
         // Nobody hears of what happens from now on.
         let mut unheard = Deferred::default();
-        let mut inner = self.lock();
-        inner.close(&mut unheard);
-        while !inner.is_drained() && clock::now_ns() < deadline_ns {
-            let timer_ns = inner.next_timeout_ns().unwrap_or(deadline_ns);
+        self.lock().close(&mut unheard);
+        loop {
+            // Not locked while it waits: the thread would stand at the lock, and other ports of the process with it.
+            let timer_ns = {
+                let inner = self.lock();
+                if inner.is_drained() || clock::now_ns() >= deadline_ns {
+                    break;
+                }
+                inner.next_timeout_ns().unwrap_or(deadline_ns)
+            };
             let patience = clock::until(timer_ns.min(deadline_ns));
             let timeout = Timespec {
                 tv_sec: patience.as_secs() as i64,
@@ -117,7 +125,7 @@ impl Station {
             };
             let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
             let _ = rustix::event::poll(&mut fds, Some(&timeout));
-            inner.work(&mut unheard);
+            self.lock().work(&mut unheard);
             unheard = Deferred::default();
         }
     }
@@ -125,6 +133,11 @@ impl Station {
     /// The thread's turn: packets and timers. Returns the time until it has to come back.
     pub fn serve(&self) -> Option<Duration> {
         let mut inner = self.lock();
+        if self.is_asleep() {
+            // Since the thread has looked.
+            self.look_soon();
+            return Some(Duration::from_nanos(SLACK_NS));
+        }
         let has_news = inner.serve();
         self.has_news.store(has_news, Ordering::Relaxed);
         self.peers.store(inner.peers(), Ordering::Relaxed);
