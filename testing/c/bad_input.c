@@ -94,6 +94,7 @@ static void arguments(bcl_port *port, bcl_address peer) {
     const bcl_address zero = {0, 0, 0};
     bcl_event events[4];
     bcl_address address;
+    size_t len;
     int fd;
 
     REFUSED(BCL_ERR_INVALID, bcl_port_address(port, NULL));
@@ -108,6 +109,14 @@ static void arguments(bcl_port *port, bcl_address peer) {
     REFUSED(BCL_ERR_INVALID, bcl_send(port, peer, 0, small, SIZE_MAX, 0));
     REFUSED(BCL_ERR_INVALID, bcl_send(port, peer, 1, small, SIZE_MAX, 0));
     REFUSED(BCL_ERR_INVALID, bcl_send(port, peer, 1, small, SIZE_MAX / 2 + 1, 0));
+
+    REFUSED(BCL_ERR_INVALID, bcl_send_unreliable(port, zero, small, 1));
+    REFUSED(BCL_ERR_INVALID, bcl_send_unreliable(port, peer, NULL, 1));
+    REFUSED(BCL_ERR_INVALID, bcl_send_unreliable(port, peer, small, SIZE_MAX));
+    REFUSED(BCL_ERR_INVALID, bcl_unreliable_max(port, zero, &len));
+    REFUSED(BCL_ERR_INVALID, bcl_unreliable_max(port, peer, NULL));
+    CHECK(bcl_unreliable_max(port, peer, &len) == 0 && len > 0 && len <= BCL_SYSTEM_MAX);
+    REFUSED(BCL_ERR_INVALID, bcl_send_unreliable(port, peer, small, len + 1));
 
     REFUSED(BCL_ERR_INVALID, bcl_post(port, 0, small, 1, 0));
     REFUSED(BCL_ERR_INVALID, bcl_post(port, 1, NULL, 1, 0));

@@ -114,6 +114,10 @@ port_like! {
     fn address(&mut self) -> Address;
     /// As [`Port::send_system`].
     fn send_system(&mut self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error>;
+    /// As [`Port::send_unreliable`].
+    fn send_unreliable(&mut self, to: Address, data: &[u8]) -> Result<(), Error>;
+    /// As [`Port::unreliable_max`].
+    fn unreliable_max(&mut self, to: Address) -> Result<usize, Error>;
     /// As [`Port::send`].
     fn send(&mut self, to: Address, channel: u16, data: impl Into<Buffer>, cookie: u64) -> Result<(), Error>;
     /// As [`Port::post`].

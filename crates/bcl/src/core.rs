@@ -128,6 +128,30 @@ impl Core {
         Ok(())
     }
 
+    /// Longest unreliable message that this peer can be sent now.
+    pub fn unreliable_max(&mut self, to: Address) -> Result<usize, Error> {
+        self.check()?;
+        check_peer(to)?;
+        Ok(self.device.unreliable_max(to, &mut self.state))
+    }
+
+    /// Sends a message to the peer's system channel that may be lost.
+    #[inline]
+    pub fn send_unreliable(&mut self, to: Address, data: &[u8]) -> Result<(), Error> {
+        let limit = self.unreliable_max(to)?;
+        if data.len() > limit {
+            return Err(Error::invalid(format!(
+                "{} bytes for an unreliable message to {to}, which takes at most {limit}: send less, or a message that is reliable",
+                data.len()
+            )));
+        }
+        if !self.device.send_unreliable(to, data, &mut self.state) {
+            self.device.count(Counter::UnreliableUnsent);
+        }
+        self.settle();
+        Ok(())
+    }
+
     /// Sends on a normal channel.
     ///
     /// # Safety

@@ -73,6 +73,20 @@ impl Port {
         self.core.send_system(to, data, cookie)
     }
 
+    /// Sends to the peer's system channel, where it arrives as a system message does, at most once, intact, or not at
+    /// all ([SEM-4.7]). Nobody is told which, and it never waits: it is dropped if the peer is not connected yet
+    /// (which sets the connection up) or has no room.
+    #[inline]
+    pub fn send_unreliable(&mut self, to: Address, data: &[u8]) -> Result<(), Error> {
+        self.core.send_unreliable(to, data)
+    }
+
+    /// Longest message that [`send_unreliable`](Self::send_unreliable) takes for this peer at this moment: one packet,
+    /// if it is on another node. How long packets may be is known once the peer is connected, and changes with the way.
+    pub fn unreliable_max(&mut self, to: Address) -> Result<usize, Error> {
+        self.core.unreliable_max(to)
+    }
+
     /// Sends a message of any length on a normal channel (1 to 65535). It goes into a buffer that the peer
     /// posts there; the memory comes back with [`Event::Sent`] ([SEM-4.2]).
     #[inline]

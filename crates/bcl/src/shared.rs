@@ -55,6 +55,16 @@ impl SharedPort {
         self.lock()?.send_system(to, data, cookie)
     }
 
+    /// As [`Port::send_unreliable`].
+    pub fn send_unreliable(&self, to: Address, data: &[u8]) -> Result<(), Error> {
+        self.lock()?.send_unreliable(to, data)
+    }
+
+    /// As [`Port::unreliable_max`].
+    pub fn unreliable_max(&self, to: Address) -> Result<usize, Error> {
+        self.lock()?.unreliable_max(to)
+    }
+
     /// As [`Port::send`].
     pub fn send(
         &self,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_device::{
-    Config, LinkInfo, MessageId, OpId, RmaOp, Shared, ShmPort, Source, SystemHandle, Target,
+    Config, LinkInfo, MessageId, OpId, RmaOp, SYSTEM_MAX, Shared, ShmPort, Source, SystemHandle,
+    Target,
 };
 use bcl_node::{Address, NodeId};
 use bcl_shm::page::{Counter, Page};
@@ -116,6 +117,21 @@ impl Tiers {
         match self.net_for(to) {
             Some(net) => net.send_system(to, data, up, name),
             None => self.shm.send_system(to, data, up, name),
+        }
+    }
+
+    /// Longest unreliable message that this peer can be sent now.
+    pub fn unreliable_max(&mut self, to: Address, up: &mut State) -> usize {
+        self.net_for(to)
+            .map_or(SYSTEM_MAX, |net| net.unreliable_max(to, up))
+    }
+
+    /// Sends an unreliable message of at most that length. False if it was dropped.
+    #[inline]
+    pub fn send_unreliable(&mut self, to: Address, data: &[u8], up: &mut State) -> bool {
+        match self.net_for(to) {
+            Some(net) => net.send_unreliable(to, data, up),
+            None => self.shm.send_unreliable(to, data, up),
         }
     }
 

@@ -207,6 +207,22 @@ int bcl_peer_text(bcl_port *port, bcl_address peer, char *text, size_t len);
 int bcl_send(bcl_port *port, bcl_address to, uint16_t channel, const void *data, size_t len, uint64_t cookie);
 
 /**
+ * Sends a message to the system channel that may be lost: it arrives as others do there, at most once, intact, or not.
+ *
+ * Copied before this returns; there is no event for it, and nobody is told whether it arrives. It never waits: without
+ * a connection, which then is set up, and without room at the receiver it is dropped. At most bcl_unreliable_max bytes,
+ * else BCL_ERR_INVALID. [SEM-4.7]
+ */
+int bcl_send_unreliable(bcl_port *port, bcl_address to, const void *data, size_t len);
+
+/**
+ * Stores the length of the longest message that bcl_send_unreliable takes for this peer at this moment.
+ *
+ * For a peer on another node that is one packet: known once it is connected, and it changes with the way there.
+ */
+int bcl_unreliable_max(bcl_port *port, bcl_address to, size_t *len);
+
+/**
  * Posts a buffer of `len` bytes for one message on a normal channel, from whichever peer comes first.
  *
  * Posts and messages of a channel meet in order. BCL_EVENT_RECEIVED gives the buffer back. [SEM-4.2]

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use bcl::bindings::{Memory, Source, hold};
 use bcl::{Address, EAGER_MAX};
 
-use crate::call::{self, Failure, range};
+use crate::call::{self, Failure, out, range};
 use crate::handle::{CPort, Open};
 use crate::memory::CMemory;
 use crate::types::CAddress;
@@ -68,6 +68,47 @@ pub unsafe extern "C" fn bcl_send_registered(
     })
 }
 
+/// `bcl_send_unreliable`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_send_unreliable(
+    port: *mut CPort,
+    to: CAddress,
+    data: *const u8,
+    len: usize,
+) -> c_int {
+    call::status("bcl_send_unreliable", || {
+        // SAFETY: by the contract of the header.
+        let port = unsafe { CPort::check(port) }?;
+        range(data, len, "data")?;
+        // SAFETY: checked as far as possible, else by the contract of the header.
+        let data = unsafe { bytes(data, len) };
+        port.with(|open| Ok(open.core.send_unreliable(to.into(), data)?))
+    })
+}
+
+/// `bcl_unreliable_max`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_unreliable_max(
+    port: *mut CPort,
+    to: CAddress,
+    len: *mut usize,
+) -> c_int {
+    call::status("bcl_unreliable_max", || {
+        // SAFETY: by the contract of the header.
+        let (port, place) = unsafe { (CPort::check(port)?, out(len, "len")?) };
+        port.with(|open| {
+            place.put(open.core.unreliable_max(to.into())?);
+            Ok(())
+        })
+    })
+}
+
 /// # Safety
 /// `data` is null or valid for reads of `len` bytes.
 unsafe fn send_system(
@@ -77,13 +118,19 @@ unsafe fn send_system(
     len: usize,
     cookie: u64,
 ) -> Result<(), Failure> {
-    let data = if len == 0 {
-        &[]
-    } else {
-        // SAFETY: by the contract.
-        unsafe { std::slice::from_raw_parts(data, len) }
-    };
+    // SAFETY: by the contract.
+    let data = unsafe { bytes(data, len) };
     Ok(open.core.send_system(to, data, cookie)?)
+}
+
+/// # Safety
+/// `data` is null, and `len` 0, or valid for reads of `len` bytes for as long as the result is used.
+unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: by the contract.
+    unsafe { std::slice::from_raw_parts(data, len) }
 }
 
 /// # Safety

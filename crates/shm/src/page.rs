@@ -107,6 +107,10 @@ counters! {
     NetDropDuplicate => "net_drop_duplicate",
     /// Packets dropped for want of room; they are sent again.
     NetDropRoom => "net_drop_room",
+    /// Unreliable messages of other nodes dropped for want of room.
+    NetDropUnreliable => "net_drop_unreliable",
+    /// Unreliable messages that the port did not send for want of room or of a connection.
+    UnreliableUnsent => "unreliable_unsent",
 }
 
 const _: () = assert!(Counter::ALL.len() <= COUNTER_SLOTS);

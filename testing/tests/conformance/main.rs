@@ -8,4 +8,5 @@ mod messages;
 mod ports;
 mod system;
 mod tiers;
+mod unreliable;
 mod windows;

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use bcl::Folder;
+use bcl::stat::{Attached, attach};
 use bcl_testing::netns::{Cluster, cluster};
 use bcl_testing::peer::{Peer, prepare, program};
 
@@ -36,6 +38,12 @@ impl Lab {
     /// A helper program on a host.
     pub fn start(&self, host: usize, role: &[&str]) -> Peer {
         Peer::spawn(self.command(host, role))
+    }
+
+    /// The counters of a helper program on that host, as its port has shown them last.
+    pub fn stat(&self, host: usize, of: &Peer) -> Attached {
+        let folder = Folder::open(self.folder.join(host.to_string())).expect("the folder is there");
+        attach(&folder, of.address).expect("the port shows its counters")
     }
 
     /// A helper program on each of the two hosts, connected and doing nothing until told.

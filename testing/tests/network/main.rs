@@ -10,4 +10,5 @@ mod killed;
 mod lab;
 mod silence;
 mod traffic;
+mod unreliable;
 mod wire;

@@ -147,12 +147,33 @@ impl Inner {
             .endpoint
             .send_system(now, to_proto(to), data, books, |books| name(books.up));
         if done {
-            bump(self.shared.page.counter(Counter::SystemSent), 1);
-            let bytes = self.shared.page.counter(Counter::BytesSent);
-            bump(bytes, data.len() as u64);
+            self.count_sent(data);
         }
         self.flush(now, up);
         done
+    }
+
+    fn count_sent(&self, data: &[u8]) {
+        bump(self.shared.page.counter(Counter::SystemSent), 1);
+        let bytes = self.shared.page.counter(Counter::BytesSent);
+        bump(bytes, data.len() as u64);
+    }
+
+    pub fn unreliable_max(&mut self, to: Address) -> usize {
+        self.endpoint.unreliable_max(to_proto(to))
+    }
+
+    pub fn send_unreliable(&mut self, to: Address, data: &[u8], up: &mut impl Hearer) -> bool {
+        let now = now();
+        let books = books!(self, up);
+        let was_taken = self
+            .endpoint
+            .send_unreliable(now, to_proto(to), data, books);
+        if was_taken {
+            self.count_sent(data);
+        }
+        self.flush(now, up);
+        was_taken
     }
 
     pub fn send_normal(
@@ -440,7 +461,8 @@ impl Inner {
                 Counter::NetDropDuplicate,
                 drops.duplicate + drops.beyond_window,
             ),
-            (Counter::NetDropRoom, drops.no_room + drops.unreliable),
+            (Counter::NetDropRoom, drops.no_room),
+            (Counter::NetDropUnreliable, drops.unreliable),
         ] {
             page.counter(counter).store(value, Ordering::Relaxed);
         }

@@ -97,6 +97,16 @@ impl NetPort {
             .visit(up, |inner, up| inner.send_system(to, data, up, name))
     }
 
+    pub fn unreliable_max(&mut self, to: Address, up: &mut State) -> usize {
+        self.station.visit(up, |inner, _| inner.unreliable_max(to))
+    }
+
+    pub fn send_unreliable(&mut self, to: Address, data: &[u8], up: &mut State) -> bool {
+        self.quiet_polls = 0;
+        self.station
+            .visit(up, |inner, up| inner.send_unreliable(to, data, up))
+    }
+
     pub fn send_normal(
         &mut self,
         to: Address,

@@ -108,6 +108,31 @@ impl ShmPort {
         false
     }
 
+    /// Sends a message to the system channel now or not at all; false if it was dropped, for want of room or of a
+    /// connection, which then is set up ([SHM-4.3]).
+    #[inline]
+    pub fn send_unreliable(&mut self, to: Address, data: &[u8], up: &mut impl Upcalls) -> bool {
+        let slot = self.peer_for(to);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return false;
+        };
+        let handled = peer.incoming.handled();
+        let Some(link) = &mut peer.link else {
+            return false;
+        };
+        match peer.out.try_system(link, handled, data, &self.shared.page) {
+            Ok(true) => {
+                link.after_cells(&self.shared.page);
+                true
+            }
+            Ok(false) => false,
+            Err(_) => {
+                self.cut(slot, up);
+                false
+            }
+        }
+    }
+
     /// Sends on a normal channel; `sent` is called when it is complete.
     #[inline]
     pub fn send_normal(

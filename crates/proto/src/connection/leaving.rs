@@ -12,8 +12,16 @@ use crate::time::Time;
 use crate::transmit::{Payload, Transmit};
 use crate::upcalls::Upcalls;
 
-/// Unreliable messages that wait to leave; more are dropped.
+/// Unreliable messages that wait for their turn to leave; more are dropped ([WIRE-6.7]).
 pub const UNRELIABLE_MAX: usize = 64;
+
+/// Longest payload of datagrams of this length, a multiple of what the check takes at once.
+pub fn payload_limit(datagram_bytes: u16) -> u16 {
+    let payload = usize::from(datagram_bytes)
+        .saturating_sub(HEADER_LEN)
+        .clamp(64, bcl_wire::PAYLOAD_MAX);
+    (payload & !7) as u16
+}
 
 impl Connection {
     /// Whether [`next_transmit`](Self::next_transmit) would find something.
@@ -30,7 +38,7 @@ impl Connection {
             || self.answer_to.is_some()
             || self.inbox.refusals.must_tell()
             || self.owner.has_answers()
-            || !self.unreliable.is_empty()
+            || !self.unreliable.is_empty() && self.pacer.permits(now)
             || self.doubt.as_ref().is_some_and(|doubt| doubt.is_due(now))
             || self.flights.has_room(self.peer_window())
                 && (self.inbox.has_controls() || self.may_close())
@@ -93,7 +101,7 @@ impl Connection {
         } else {
             self.has_data(now) && self.congestion.permits_train(under_way)
         };
-        let train_at = waits.then(|| self.train_at());
+        let train_at = (waits || !self.unreliable.is_empty()).then(|| self.train_at());
         train_at.into_iter().chain(hold).min()
     }
 
@@ -197,12 +205,9 @@ impl Connection {
         self.outgoing.next_packet(now, limit, sequence)
     }
 
-    /// Longest payload of a packet, a multiple of what the check takes at once.
+    /// Longest payload of a packet.
     pub fn payload_limit(&self) -> u16 {
-        let payload = usize::from(self.datagram_bytes)
-            .saturating_sub(HEADER_LEN)
-            .clamp(64, bcl_wire::PAYLOAD_MAX);
-        (payload & !7) as u16
+        payload_limit(self.datagram_bytes)
     }
 
     /// A packet that the peer must get.
@@ -231,6 +236,11 @@ impl Connection {
     #[inline]
     fn on_sequenced_sent(&mut self, now: Time) {
         self.recovery.on_sent(now);
+        self.pace(now);
+    }
+
+    #[inline]
+    fn pace(&mut self, now: Time) {
         self.pacer.on_sent(
             now,
             self.congestion.window(),
@@ -265,7 +275,9 @@ impl Connection {
     }
 
     fn next_unsequenced<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Option<Transmit> {
-        if let Some((name, len)) = self.unreliable.pop_front() {
+        if self.pacer.permits(cx.now)
+            && let Some((name, len)) = self.unreliable.pop_front()
+        {
             cx.common.spent.push(name);
             let packet = Packet {
                 flags: Flags::FIRST | Flags::LAST | Flags::UNRELIABLE,
@@ -275,6 +287,7 @@ impl Connection {
                 ..Packet::new(Kind::Data)
             };
             self.unreliable_number = self.unreliable_number.wrapping_add(1);
+            self.pace(cx.now);
             return Some(self.plain(&packet));
         }
         if let Some((number, path)) = self.answer_to.take() {

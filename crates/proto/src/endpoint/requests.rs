@@ -2,6 +2,7 @@
 
 use super::{Endpoint, SYSTEM_MAX};
 use crate::common::Context;
+use crate::connection::leaving::payload_limit;
 use crate::connection::{Connection, Stage};
 use crate::error::OpError;
 use crate::message::Class;
@@ -102,8 +103,22 @@ impl Endpoint {
         self.settle(place, now, Ok(()), up);
     }
 
+    /// Longest unreliable message that this peer can be sent now: one packet ([WIRE-6.7]).
+    pub fn unreliable_max(&mut self, to: Address) -> usize {
+        let connection = self
+            .connections
+            .find(to)
+            .and_then(|place| self.connections.get(place));
+        let limit = match connection {
+            Some(connection) => connection.payload_limit(),
+            None => payload_limit(self.common.config.datagram_bytes),
+        };
+        usize::from(limit).min(SYSTEM_MAX)
+    }
+
     /// Sends a message to the system channel that may be lost, and never comes twice. False if it is longer than
-    /// a packet, there is no connection yet (then one is set up) or no room: it was dropped.
+    /// [`unreliable_max`](Self::unreliable_max), there is no connection yet (then one is set up) or no room: it
+    /// was dropped.
     pub fn send_unreliable(
         &mut self,
         now: Time,
@@ -118,7 +133,8 @@ impl Endpoint {
         else {
             return false;
         };
-        let fits = connection.is_up() && data.len() <= usize::from(connection.payload_limit());
+        let longest = usize::from(connection.payload_limit()).min(SYSTEM_MAX);
+        let fits = connection.is_up() && data.len() <= longest;
         let copy = fits
             .then(|| self.common.copies.take(data.len(), connection.id))
             .flatten();

@@ -5,6 +5,7 @@ mod flock;
 mod hostile;
 mod obey;
 mod pingpong;
+mod scatter;
 mod traffic;
 
 use std::env;

@@ -67,6 +67,8 @@ fn act(port: &mut Port, words: &[&str]) -> String {
             random::bytes(1, number(len)),
             1,
         ),
+        ["scatter", to, count] => crate::scatter::scatter(port, address(to), number(count) as u64),
+        ["gather"] => return crate::scatter::gather(port),
         ["sent"] => return sent(port, None),
         ["poll", times] => return polled(port, number(times)),
         ["serve", ms] => return served(port, Duration::from_millis(number(ms) as u64)),
