@@ -56,8 +56,23 @@ const SHIPPED: &[Layer] = &[
         may_use: &["crates/shm", "crates/node"],
     },
     Layer {
+        folder: "crates/agent-client",
+        may_use: &["crates/node"],
+    },
+    Layer {
+        folder: "crates/agent",
+        may_use: &[
+            "crates/agent-client",
+            "crates/mcp",
+            "crates/node",
+            "crates/udp",
+            "crates/wire",
+        ],
+    },
+    Layer {
         folder: "crates/bcl",
         may_use: &[
+            "crates/agent-client",
             "crates/device",
             "crates/node",
             "crates/proto",
@@ -81,7 +96,7 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "tools/",
-        may_use: &["crates/bcl", "crates/wire"],
+        may_use: &["crates/agent-client", "crates/bcl", "crates/wire"],
     },
 ];
 

@@ -83,6 +83,13 @@ impl Socket {
     }
 }
 
+/// Only the descriptor is left: bound, with all options; to be passed to another process.
+impl From<Socket> for OwnedFd {
+    fn from(socket: Socket) -> Self {
+        socket.fd
+    }
+}
+
 /// For sleeping until something arrives. `POLLERR` is said while there are reports: see [`Socket::next_report`].
 ///
 /// Do not leave it in an `epoll` set while polling: the kernel tells the set of each datagram, even if it asks for no

@@ -1,0 +1,89 @@
+//! A connection to the agent that has no port yet.
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use crate::error::AgentError;
+use crate::line::{Line, unexpected};
+use crate::message::{Answer, Request};
+use crate::place::default_socket;
+use crate::port::{OpenPort, Opened, Port};
+use crate::status::Status;
+
+/// No answer is longer: thousands of ports with all their counters.
+const MAX_TEXT_BYTES: u64 = 64 << 20;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Agent {
+    pub(crate) line: Line,
+    pub(crate) path: PathBuf,
+}
+
+impl Agent {
+    /// Connects to the agent of this environment: `BCL_AGENT`, else `/run/bcl/agent.sock`.
+    ///
+    /// # Errors
+    /// When there is none, it is not to be trusted, or it refuses this user; the text says what to do.
+    pub fn connect() -> Result<Agent, AgentError> {
+        Self::connect_to(&default_socket())
+    }
+
+    /// Connects to the agent at a socket.
+    ///
+    /// # Errors
+    /// As [`Agent::connect`].
+    pub fn connect_to(path: &Path) -> Result<Agent, AgentError> {
+        Ok(Agent {
+            line: Line::connect(path)?,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Opens a port; the connection is its from then on.
+    ///
+    /// # Errors
+    /// When the agent refuses.
+    pub fn open(self, wish: &OpenPort) -> Result<Opened, AgentError> {
+        Port::open(self, wish)
+    }
+
+    /// What the agent knows.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn status(&self) -> Result<Status, AgentError> {
+        let text = self.text(&Request::Status {})?;
+        serde_json::from_str(&text).map_err(|error| AgentError::Answer(error.to_string()))
+    }
+
+    /// The same in the text format of Prometheus.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn metrics(&self) -> Result<String, AgentError> {
+        self.text(&Request::Metrics {})
+    }
+
+    fn text(&self, request: &Request) -> Result<String, AgentError> {
+        let (answer, fds) = self.line.ask(request)?;
+        let Answer::Text { bytes } = answer else {
+            return Err(unexpected(&answer));
+        };
+        let [file] = descriptors(fds)?;
+        let mut text = String::new();
+        std::fs::File::from(file)
+            .take(bytes.min(MAX_TEXT_BYTES))
+            .read_to_string(&mut text)
+            .map_err(|error| AgentError::Answer(error.to_string()))?;
+        Ok(text)
+    }
+}
+
+/// Exactly so many descriptors.
+pub(crate) fn descriptors<const N: usize>(fds: Vec<OwnedFd>) -> Result<[OwnedFd; N], AgentError> {
+    fds.try_into().map_err(|fds: Vec<OwnedFd>| {
+        AgentError::Answer(format!("{} descriptors came, not {N}", fds.len()))
+    })
+}

@@ -1,0 +1,217 @@
+//! A port that the agent has opened for this process.
+
+use std::net::Ipv4Addr;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use bcl_node::fdpass::FdPassError;
+
+use crate::agent::{Agent, descriptors};
+use crate::error::AgentError;
+use crate::hex::Key;
+use crate::line::{Line, Reply, unexpected};
+use crate::message::{Answer, Connection, Progress, Request, Window};
+
+/// What a port is to be.
+#[derive(Debug, Clone)]
+pub struct OpenPort {
+    /// Address that its packets carry, of an interface that has the MCP.
+    pub node: Ipv4Addr,
+    /// Its number, or any that is free.
+    pub number: Option<u16>,
+    /// Size of its ring, a power of two from 64 KiB to 16 MiB, or 1 MiB.
+    pub ring_bytes: Option<u32>,
+    /// Secret of the job's packets ([WIRE-3.3]).
+    pub secret: [u8; 32],
+}
+
+/// A new port and its descriptors.
+#[derive(Debug)]
+pub struct Opened {
+    /// To ask for more with. Dropping it closes the port.
+    pub port: Port,
+    /// Bound to address and UDP port; as the kernel made it, without options.
+    pub socket: OwnedFd,
+    /// The ring, to be mapped: [MCP-6.1].
+    pub ring: OwnedFd,
+    /// The control page, to be mapped and written: [MCP-6.2].
+    pub control: OwnedFd,
+    /// Counters, to be mapped and read.
+    pub statistics: OwnedFd,
+}
+
+/// A map that windows can be bound to.
+#[derive(Debug)]
+pub struct Memory {
+    /// Number for [`Port::bind`].
+    pub number: u32,
+    /// How much of the map may be used.
+    pub bytes: u64,
+    /// The map.
+    pub map: OwnedFd,
+}
+
+/// See the module. Requests block until the agent answers, usually some tens of microseconds, 10 seconds at most.
+///
+/// If the agent has ended, a request connects to the new one and resumes the port ([AGENT-8.3]). While there is no agent
+/// requests fail with [`AgentError::NotThere`], and what was entered goes on. [`AgentError::Gone`]: it ended before it
+/// answered, and may have done what it was asked for.
+#[derive(Debug)]
+pub struct Port {
+    line: Option<Line>,
+    path: PathBuf,
+    node: Ipv4Addr,
+    number: u16,
+    ring_bytes: u32,
+}
+
+impl Port {
+    pub(crate) fn open(agent: Agent, wish: &OpenPort) -> Result<Opened, AgentError> {
+        let (answer, fds) = agent.line.ask(&Request::Open {
+            node: wish.node,
+            number: wish.number,
+            ring_bytes: wish.ring_bytes,
+            secret: Key(wish.secret),
+        })?;
+        let Answer::Opened { number, ring_bytes } = answer else {
+            return Err(unexpected(&answer));
+        };
+        let [socket, ring, control, statistics] = descriptors(fds)?;
+        let port = Port {
+            line: Some(agent.line),
+            path: agent.path,
+            node: wish.node,
+            number,
+            ring_bytes,
+        };
+        Ok(Opened {
+            port,
+            socket,
+            ring,
+            control,
+            statistics,
+        })
+    }
+
+    /// The number of the port.
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// The size of its ring.
+    pub fn ring_bytes(&self) -> u32 {
+        self.ring_bytes
+    }
+
+    /// From now on the MCP serves this connection.
+    ///
+    /// # Errors
+    /// When the agent is gone or refuses.
+    pub fn enter(&mut self, connection: &Connection) -> Result<(), AgentError> {
+        self.do_it(&Request::Enter(*connection))
+    }
+
+    /// The MCP serves the connection no longer; how far it has come.
+    ///
+    /// # Errors
+    /// When the agent is gone or refuses.
+    pub fn remove(&mut self, connection: u32) -> Result<Option<Progress>, AgentError> {
+        match self.ask(&Request::Remove { connection })?.0 {
+            Answer::Removed { state } => Ok(state),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Makes memory for windows.
+    ///
+    /// # Errors
+    /// When the agent is gone or refuses.
+    pub fn make_memory(&mut self, bytes: u64) -> Result<Memory, AgentError> {
+        let (answer, fds) = self.ask(&Request::Memory { bytes })?;
+        let Answer::Memory { memory, bytes } = answer else {
+            return Err(unexpected(&answer));
+        };
+        let [map] = descriptors(fds)?;
+        Ok(Memory {
+            number: memory,
+            bytes,
+            map,
+        })
+    }
+
+    /// Gives memory back by its number. It must not be bound.
+    ///
+    /// # Errors
+    /// When the agent is gone or refuses.
+    pub fn free_memory(&mut self, memory: u32) -> Result<(), AgentError> {
+        self.do_it(&Request::Free { memory })
+    }
+
+    /// Lets peers use a part of a memory as a window, instead of what was bound to the number before.
+    ///
+    /// # Errors
+    /// When the agent is gone or refuses.
+    pub fn bind(&mut self, window: &Window) -> Result<(), AgentError> {
+        self.do_it(&Request::Bind(*window))
+    }
+
+    /// Peers may use the window no longer.
+    ///
+    /// # Errors
+    /// When the agent is gone or refuses.
+    pub fn unbind(&mut self, window: u16) -> Result<(), AgentError> {
+        self.do_it(&Request::Unbind { window })
+    }
+
+    /// Ends the port, and waits until it is done; dropping the port does the same a little later.
+    ///
+    /// # Errors
+    /// When the agent is gone or refuses.
+    pub fn close(mut self) -> Result<(), AgentError> {
+        self.do_it(&Request::Close {})
+    }
+
+    fn do_it(&mut self, request: &Request) -> Result<(), AgentError> {
+        match self.ask(request)?.0 {
+            Answer::Done {} => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Reply, AgentError> {
+        let had_one = self.line.is_some();
+        let result = match self.line()?.ask(request) {
+            // The agent ended since the last request.
+            Err(AgentError::Socket(FdPassError::Closed)) if had_one => {
+                self.line = None;
+                self.line()?.ask(request)
+            }
+            result => result,
+        };
+        if result.as_ref().is_err_and(AgentError::is_end) {
+            self.line = None;
+        }
+        result
+    }
+
+    /// The connection; a new one if there is none.
+    fn line(&mut self) -> Result<&Line, AgentError> {
+        let line = match self.line.take() {
+            Some(line) => line,
+            None => self.resume()?,
+        };
+        Ok(self.line.insert(line))
+    }
+
+    fn resume(&self) -> Result<Line, AgentError> {
+        let line = Line::connect(&self.path)?;
+        let (answer, _) = line.ask(&Request::Resume {
+            node: self.node,
+            number: self.number,
+        })?;
+        match answer {
+            Answer::Done {} => Ok(line),
+            other => Err(unexpected(&other)),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What the agent tells of itself, its ports and the MCP.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of the agent.
+    pub agent: String,
+    /// Its name, by which its pinned maps are found.
+    pub name: String,
+    /// Process number of the agent.
+    pub pid: u32,
+    /// Where the MCP is attached.
+    pub interfaces: Vec<InterfaceStatus>,
+    /// Ports that are open, by node and number.
+    pub ports: Vec<PortStatus>,
+    /// Counters of the MCP, all ports together, by cause.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// An interface that has the MCP.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceStatus {
+    /// Its name.
+    pub name: String,
+    /// How the MCP is attached: `native` in the driver, or `generic`, which is slower.
+    pub mode: String,
+}
+
+/// A port that the agent has opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortStatus {
+    /// Address that its packets carry.
+    pub node: Ipv4Addr,
+    /// Its number.
+    pub number: u16,
+    /// Its user.
+    pub uid: u32,
+    /// Its process.
+    pub pid: i32,
+    /// Whether its process has a connection to this agent; if not, the agent was restarted and the process has not asked since.
+    pub attended: bool,
+    /// Size of its ring.
+    pub ring_bytes: u32,
+    /// Connections that the MCP serves.
+    pub connections: u32,
+    /// Windows that are bound.
+    pub windows: u32,
+    /// Memory for windows.
+    pub memory_bytes: u64,
+    /// Counters of the MCP for this port, by cause.
+    pub counters: BTreeMap<String, u64>,
+}

@@ -1,0 +1,28 @@
+//! `bcld`, the agent of a node: the one process of BCL with privileges.
+//!
+//! It loads the interface program, enters ports, connections and windows into its tables for programs that may, and
+//! hands them descriptors; `spec/agent.md` says how it is asked. No message passes through it, and its death disturbs
+//! nobody.
+//!
+//! Read [`start`] (from the command line to work), [`server`] (requests, deaths, signals), [`registry`] (what was
+//! entered, and for whom), [`tables`] (what the interface program has to offer), [`ledger`] (what the next agent has to
+//! know) and [`limits`].
+
+pub mod arguments;
+pub mod check;
+mod failure;
+pub mod ledger;
+pub mod limits;
+mod log;
+mod membership;
+mod metrics;
+mod names;
+mod privileges;
+mod process;
+pub mod registry;
+pub mod server;
+pub mod settings;
+pub mod start;
+pub mod tables;
+
+pub use start::{Backend, main};

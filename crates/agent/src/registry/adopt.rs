@@ -1,0 +1,88 @@
+//! What an earlier agent of the same name has left ([AGENT-8.2]).
+
+use std::collections::BTreeSet;
+
+use super::{Port, Registry};
+use crate::log;
+use crate::process::Watched;
+use crate::tables::Contents;
+
+impl Registry {
+    /// Keeps what belongs to a process that lives, and removes all else.
+    pub(super) fn take_over(&mut self) -> Result<(), String> {
+        let mut contents = self
+            .tables
+            .contents()
+            .map_err(|error| format!("cannot read what an earlier agent has left: {error}"))?;
+        let records = self
+            .ledger
+            .read()
+            .map_err(|error| format!("cannot read what an earlier agent has written: {error}"))?;
+        let mut dead = Vec::new();
+        for record in records {
+            let entered = contents.ports.remove(&record.index);
+            match (entered, Watched::find(record.process)) {
+                (Some(entered), Some(watched)) => {
+                    let port = Port {
+                        pidfd: watched.pidfd,
+                        attended: false,
+                        connections: entered.connections,
+                        windows: entered.windows,
+                        record,
+                    };
+                    self.ports.insert(port.record.index, port);
+                }
+                // Its process has ended, or the agent before the port was entered.
+                (entered, _) => dead.push((record, entered.unwrap_or_default())),
+            }
+        }
+        let removed = dead.len() + contents.ports.len();
+        for (record, entered) in dead {
+            self.clear(&record, &entered.connections, &entered.windows);
+        }
+        self.remove_ownerless(&contents);
+        if !self.ports.is_empty() || removed > 0 {
+            let kept = self.ports.len();
+            log::note(format_args!(
+                "of an earlier agent: {kept} ports kept, {removed} removed"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Removes what no record speaks of.
+    fn remove_ownerless(&mut self, contents: &Contents) {
+        for (index, entered) in &contents.ports {
+            for connection in &entered.connections {
+                log::failed(self.tables.remove_connection(*index, *connection));
+            }
+            for window in entered.windows.keys() {
+                log::failed(self.tables.unbind_window(*index, *window));
+            }
+            log::failed(self.tables.remove_port(*index));
+        }
+        let records = || self.ports.values().map(|port| &port.record);
+        let memories = records().flat_map(|record| record.memories.keys().copied());
+        let memories: BTreeSet<u32> = memories.collect();
+        let jobs: BTreeSet<u32> = records().map(|record| record.job).collect();
+        for memory in contents.memories.difference(&memories) {
+            log::failed(self.tables.remove_memory(*memory));
+        }
+        for job in contents.jobs.difference(&jobs) {
+            log::failed(self.tables.remove_job(*job));
+        }
+        self.forget_memories_that_were_not_made(contents);
+    }
+
+    /// An agent that is killed while it makes a memory has written it down, and told nobody its number.
+    fn forget_memories_that_were_not_made(&mut self, contents: &Contents) {
+        for port in self.ports.values_mut() {
+            let memories = &mut port.record.memories;
+            let before = memories.len();
+            memories.retain(|number, _| contents.memories.contains(number));
+            if memories.len() != before {
+                log::failed(self.ledger.write(&port.record));
+            }
+        }
+    }
+}

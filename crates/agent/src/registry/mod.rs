@@ -1,0 +1,147 @@
+//! What the agent has entered, and for whom.
+//!
+//! Read [`ports`] (a port begins, is resumed, ends), [`entries`] (its connections and windows), [`adopt`] (what an
+//! earlier agent has left) and [`status`].
+
+mod adopt;
+mod entries;
+mod ports;
+mod status;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use bcl_agent_client::InterfaceStatus;
+use bcl_agent_client::message::{Code, Failure};
+
+use crate::failure::failure;
+use crate::ledger::{Ledger, Record};
+use crate::limits::{Limits, Resource};
+use crate::log;
+use crate::tables::Tables;
+
+pub use ports::{Client, Wish};
+
+/// See the module. Ports are called by their number in the tables, which only the server sees.
+pub struct Registry {
+    tables: Box<dyn Tables>,
+    ledger: Ledger,
+    limits: Limits,
+    name: String,
+    ports: BTreeMap<u32, Port>,
+}
+
+/// A port that is entered.
+struct Port {
+    record: Record,
+    pidfd: OwnedFd,
+    /// Whether a connection to this agent has it.
+    attended: bool,
+    connections: BTreeSet<u32>,
+    /// Each bound to a memory.
+    windows: BTreeMap<u16, u32>,
+}
+
+impl Registry {
+    /// Begins with what an earlier agent of the same name has left.
+    ///
+    /// # Errors
+    /// When tables or ledger cannot be read.
+    pub fn adopt(
+        tables: Box<dyn Tables>,
+        ledger: Ledger,
+        limits: Limits,
+        name: &str,
+    ) -> Result<Registry, String> {
+        let mut registry = Registry {
+            tables,
+            ledger,
+            limits,
+            name: name.to_owned(),
+            ports: BTreeMap::new(),
+        };
+        registry.take_over()?;
+        Ok(registry)
+    }
+
+    /// The limits of users.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Where the program is attached.
+    pub fn interfaces(&self) -> Vec<InterfaceStatus> {
+        self.tables.interfaces()
+    }
+
+    /// Ports, with the descriptor that tells of the end of each one's process.
+    pub fn watched(&self) -> impl Iterator<Item = (u32, BorrowedFd<'_>)> {
+        self.ports
+            .iter()
+            .map(|(index, port)| (*index, port.pidfd.as_fd()))
+    }
+
+    /// Takes the program off its interfaces and forgets its tables.
+    ///
+    /// # Errors
+    /// When a port is open, or the kernel refuses.
+    pub fn withdraw(mut self) -> Result<(), String> {
+        if let Some(port) = self.ports.values().next() {
+            return Err(format!(
+                "{} ports are open, one of them of process {}: end their programs first",
+                self.ports.len(),
+                port.record.process.pid
+            ));
+        }
+        self.tables.withdraw().map_err(|error| error.to_string())
+    }
+
+    /// After a fork: who wants to know reads the right process number.
+    pub fn now_of_this_process(&mut self) {
+        log::failed(self.ledger.sign());
+    }
+
+    fn port(&self, index: u32) -> Result<&Port, Failure> {
+        self.ports.get(&index).ok_or_else(ended)
+    }
+
+    fn port_mut(&mut self, index: u32) -> Result<&mut Port, Failure> {
+        self.ports.get_mut(&index).ok_or_else(ended)
+    }
+
+    /// How much a user has of something.
+    fn used(&self, uid: u32, resource: Resource) -> u64 {
+        let own = self.ports.values().filter(|port| port.record.uid == uid);
+        own.map(|port| port.uses(resource)).sum()
+    }
+
+    fn check(&self, what: &str, uid: u32, resource: Resource, more: u64) -> Result<(), Failure> {
+        let used = self.used(uid, resource);
+        self.limits.check(what, uid, resource, used, more)
+    }
+}
+
+impl Port {
+    fn uses(&self, resource: Resource) -> u64 {
+        match resource {
+            // The server counts these.
+            Resource::Clients => 0,
+            Resource::Ports => 1,
+            Resource::RingBytes => self.record.ring_bytes.into(),
+            Resource::MemoryBytes => self.record.memories.values().sum(),
+            Resource::Memories => self.record.memories.len() as u64,
+            Resource::Windows => self.windows.len() as u64,
+            Resource::Connections => self.connections.len() as u64,
+        }
+    }
+}
+
+/// Between two requests the process of a port can be found dead, while a child of it goes on asking.
+fn ended() -> Failure {
+    failure(
+        Code::Unknown,
+        "use this port",
+        "the process that opened it has ended",
+        "open a port of your own",
+    )
+}

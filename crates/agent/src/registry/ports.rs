@@ -1,0 +1,363 @@
+//! A port begins, is resumed, ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, OwnedFd};
+
+use bcl_agent_client::message::{Answer, Code, DEFAULT_RING_BYTES, Failure, RING_BYTES};
+use bcl_node::PeerCredentials;
+use bcl_udp::route::interfaces;
+use bcl_udp::{BindError, Socket};
+use bcl_wire::JobKeys;
+use bcl_wire::udp_port::{self, LAST_PORT};
+
+use super::{Port, Registry};
+use crate::failure::{failure, of_tables};
+use crate::ledger::Record;
+use crate::limits::Resource;
+use crate::log;
+use crate::process::Watched;
+use crate::tables::{PortEntry, PortMaps};
+
+/// Numbers below are only given to those who ask for them.
+const FIRST_FREE_NUMBER: u16 = 1024;
+
+/// Who asks.
+#[derive(Debug)]
+pub struct Client {
+    /// Its user.
+    pub uid: u32,
+    /// Number of its process, 0 if it cannot be seen from here.
+    pub pid: i32,
+    /// The process, or why it cannot be watched.
+    pub process: io::Result<Watched>,
+}
+
+/// What port it asks for ([AGENT-4]).
+pub struct Wish {
+    /// Address that the port's packets carry.
+    pub node: Ipv4Addr,
+    /// Its number, or any.
+    pub number: Option<u16>,
+    /// Size of its ring, if not the usual.
+    pub ring_bytes: Option<u32>,
+    /// Secret of the job's packets.
+    pub secret: [u8; 32],
+}
+
+/// What opening a port has come to.
+pub struct NewPort {
+    /// Its number in the tables.
+    pub index: u32,
+    /// For the program, with `fds` beside it.
+    pub answer: Answer,
+    /// Socket, ring, control page, statistics.
+    pub fds: Vec<OwnedFd>,
+}
+
+impl Registry {
+    /// Opens a port.
+    ///
+    /// # Errors
+    /// When the client may not, or the kernel refuses.
+    pub fn open(&mut self, client: &Client, wish: &Wish) -> Result<NewPort, Failure> {
+        let what = match wish.number {
+            Some(number) => format!("open port {}:{number}", wish.node),
+            None => format!("open a port of {}", wish.node),
+        };
+        let watched = client.watched(&what)?;
+        let ring_bytes = ring_bytes(&what, wish)?;
+        self.check_node(&what, wish.node)?;
+        let (socket, number) = bind(&what, wish)?;
+        self.end_forsaken(wish.node, number);
+        self.check(&what, client.uid, Resource::Ports, 1)?;
+        self.check(&what, client.uid, Resource::RingBytes, ring_bytes.into())?;
+
+        let full = |table| {
+            let error = crate::tables::TableError::Full(table);
+            of_tables(&what, &error)
+        };
+        let capacity = self.tables.capacity();
+        let index = (0..capacity.ports)
+            .find(|index| !self.ports.contains_key(index))
+            .ok_or_else(|| full("ports"))?;
+        let keys = JobKeys::derive(&wish.secret);
+        let (job, is_new_job) = self
+            .job_of(client.uid, keys.id(), capacity.jobs)
+            .ok_or_else(|| full("jobs"))?;
+        let pidfd = watched
+            .pidfd
+            .try_clone()
+            .map_err(|error| system(&what, &error))?;
+
+        let record = Record {
+            boot: self.ledger.boot().to_owned(),
+            index,
+            node: wish.node,
+            number,
+            uid: client.uid,
+            process: watched.process,
+            job,
+            job_id: keys.id(),
+            ring_bytes,
+            memories: BTreeMap::new(),
+        };
+        self.ledger
+            .write(&record)
+            .map_err(|error| system(&what, &error))?;
+        let maps = match self.enter(&record, is_new_job.then_some(&keys)) {
+            Ok(maps) => maps,
+            Err(error) => {
+                self.clear(&record, &BTreeSet::new(), &BTreeMap::new());
+                return Err(of_tables(&what, &error));
+            }
+        };
+        let port = Port {
+            record,
+            pidfd,
+            attended: true,
+            connections: BTreeSet::new(),
+            windows: BTreeMap::new(),
+        };
+        self.ports.insert(index, port);
+        Ok(NewPort {
+            index,
+            answer: Answer::Opened { number, ring_bytes },
+            fds: vec![socket.into(), maps.ring, maps.control, maps.statistics],
+        })
+    }
+
+    /// Gives a port back to its process, which had it with an agent that is gone ([AGENT-8.3]).
+    ///
+    /// # Errors
+    /// When it is not that process, or has it already.
+    pub fn resume(&mut self, client: &Client, node: Ipv4Addr, number: u16) -> Result<u32, Failure> {
+        let what = format!("resume port {node}:{number}");
+        let watched = client.watched(&what)?;
+        let found = self.ports.iter_mut().find(|(_, port)| {
+            let record = &port.record;
+            (record.node, record.number) == (node, number)
+                && (record.uid, record.process) == (client.uid, watched.process)
+        });
+        // Whether others have such a port is nobody's business.
+        let Some((index, port)) = found else {
+            return Err(failure(
+                Code::Unknown,
+                what,
+                "this process has no such port",
+                "open the port anew",
+            ));
+        };
+        if port.attended {
+            return Err(failure(
+                Code::InUse,
+                what,
+                "another connection of this process has it",
+                "use that one, or close it first",
+            ));
+        }
+        port.attended = true;
+        Ok(*index)
+    }
+
+    /// Removes a port with all that was entered for it ([AGENT-7.1]).
+    pub fn end(&mut self, index: u32) {
+        if let Some(port) = self.ports.remove(&index) {
+            self.clear(&port.record, &port.connections, &port.windows);
+        }
+    }
+
+    /// Whoever had this port has closed its socket, or it could not have been bound: while there was no agent, or
+    /// without telling.
+    fn end_forsaken(&mut self, node: Ipv4Addr, number: u16) {
+        let mut ports = self.ports.iter();
+        let earlier =
+            ports.find(|(_, port)| (port.record.node, port.record.number) == (node, number));
+        if let Some((&index, _)) = earlier {
+            self.end(index);
+        }
+    }
+
+    fn check_node(&self, what: &str, node: Ipv4Addr) -> Result<(), Failure> {
+        let served = self.tables.interfaces();
+        let served: Vec<&str> = served.iter().map(|served| served.name.as_str()).collect();
+        let all = interfaces().map_err(|error| system(what, &error))?;
+        let Some(holder) = all.iter().find(|own| own.holds(IpAddr::V4(node))) else {
+            return Err(failure(
+                Code::Invalid,
+                what,
+                format_args!("{node} is not an address of this machine (see `ip address`)"),
+                "set BCL_NODE or the nodes file to one that is",
+            ));
+        };
+        if served.contains(&holder.name.as_str()) {
+            return Ok(());
+        }
+        Err(failure(
+            Code::Unsupported,
+            what,
+            format_args!(
+                "{node} is on {}, and the interface program on {}",
+                holder.name,
+                served.join(", ")
+            ),
+            format!(
+                "have bcld started with `--interface {}` as well",
+                holder.name
+            ),
+        ))
+    }
+
+    /// The job that a user's ports with this id share, or a number for a new one.
+    fn job_of(&self, uid: u32, id: u64, capacity: u32) -> Option<(u32, bool)> {
+        let records = || self.ports.values().map(|port| &port.record);
+        let same = records().find(|record| record.uid == uid && record.job_id == id);
+        if let Some(record) = same {
+            return Some((record.job, false));
+        }
+        let taken: BTreeSet<u32> = records().map(|record| record.job).collect();
+        let free = (0..capacity).find(|job| !taken.contains(job))?;
+        Some((free, true))
+    }
+
+    fn enter(
+        &mut self,
+        record: &Record,
+        new_job: Option<&JobKeys>,
+    ) -> Result<PortMaps, crate::tables::TableError> {
+        if let Some(keys) = new_job {
+            self.tables.enter_job(record.job, keys)?;
+        }
+        // Bound by `bind`, so there is one.
+        let udp_port = udp_port::of_port(record.number).unwrap_or_default();
+        self.tables.enter_port(&PortEntry {
+            index: record.index,
+            address: SocketAddrV4::new(record.node, udp_port),
+            job: record.job,
+            ring_bytes: record.ring_bytes,
+        })
+    }
+
+    /// Takes all that belongs to a port out of the tables. The record goes last: until then the next agent would do it.
+    pub(super) fn clear(
+        &mut self,
+        record: &Record,
+        connections: &BTreeSet<u32>,
+        windows: &BTreeMap<u16, u32>,
+    ) {
+        let index = record.index;
+        for connection in connections {
+            log::failed(self.tables.remove_connection(index, *connection));
+        }
+        for window in windows.keys() {
+            log::failed(self.tables.unbind_window(index, *window));
+        }
+        log::failed(self.tables.remove_port(index));
+        for memory in record.memories.keys() {
+            log::failed(self.tables.remove_memory(*memory));
+        }
+        if self
+            .ports
+            .values()
+            .all(|other| other.record.job != record.job)
+        {
+            log::failed(self.tables.remove_job(record.job));
+        }
+        log::failed(self.ledger.remove(index));
+    }
+}
+
+impl Client {
+    /// The process at the other end of a socket.
+    pub fn new(socket: impl AsFd, peer: &PeerCredentials) -> Self {
+        Self {
+            uid: peer.uid,
+            pid: peer.pid,
+            process: Watched::peer(socket, peer.pid),
+        }
+    }
+
+    /// Its process; the agent serves none that it cannot see ([AGENT-3.3]).
+    fn watched(&self, what: &str) -> Result<&Watched, Failure> {
+        self.process.as_ref().map_err(|error| {
+            let (why, remedy) = match self.pid {
+                0 => (
+                    "the agent cannot see your process, which is in another pid namespace"
+                        .to_owned(),
+                    "run bcld in the host's pid namespace (`--pid=host`)",
+                ),
+                pid => (
+                    format!("the agent cannot look at process {pid}: {error}"),
+                    "mount /proc without hidepid for bcld",
+                ),
+            };
+            failure(Code::NotPermitted, what, why, remedy)
+        })
+    }
+}
+
+fn ring_bytes(what: &str, wish: &Wish) -> Result<u32, Failure> {
+    let bytes = wish.ring_bytes.unwrap_or(DEFAULT_RING_BYTES);
+    if bytes.is_power_of_two() && RING_BYTES.contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(failure(
+        Code::Invalid,
+        what,
+        format_args!("a ring cannot have {bytes} bytes"),
+        format!(
+            "ask for a power of two from {} to {}",
+            RING_BYTES.start(),
+            RING_BYTES.end()
+        ),
+    ))
+}
+
+fn bind(what: &str, wish: &Wish) -> Result<(Socket, u16), Failure> {
+    let bind_to = |number| {
+        let udp_port = udp_port::of_port(number).ok_or_else(|| {
+            failure(
+                Code::Invalid,
+                what,
+                format_args!("port {number} cannot be reached from other nodes"),
+                format!("ask for one from 1 to {LAST_PORT}"),
+            )
+        })?;
+        Ok(Socket::bind(IpAddr::V4(wish.node), udp_port).map(|socket| (socket, number)))
+    };
+    if let Some(number) = wish.number {
+        return bind_to(number)?.map_err(|error| of_socket(what, &error));
+    }
+    for number in FIRST_FREE_NUMBER..=LAST_PORT {
+        match bind_to(number)? {
+            Err(BindError::InUse { .. }) => {}
+            result => return result.map_err(|error| of_socket(what, &error)),
+        }
+    }
+    Err(failure(
+        Code::NoRoom,
+        what,
+        format_args!("all ports from {FIRST_FREE_NUMBER} to {LAST_PORT} are in use"),
+        "close some (`bcl stat` shows them)",
+    ))
+}
+
+/// What can be done about it stands in the error's text.
+fn of_socket(what: &str, error: &BindError) -> Failure {
+    let code = match error {
+        BindError::InUse { .. } => Code::InUse,
+        BindError::NotOurs { .. } | BindError::Reserved { .. } => Code::Invalid,
+        BindError::System { .. } => Code::System,
+    };
+    failure(code, what, error, "")
+}
+
+fn system(what: &str, error: &io::Error) -> Failure {
+    failure(
+        Code::System,
+        what,
+        error,
+        "`bcld check` looks for the cause",
+    )
+}

@@ -1,0 +1,197 @@
+//! The agent at work: one thread that waits for requests, deaths and signals.
+
+mod door;
+mod session;
+mod signals;
+mod text;
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, OwnedFd};
+
+use bcl_node::fdpass::{self, FdPassError};
+use bcl_node::peer_credentials;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+
+use bcl_agent_client::message::{Answer, Code, Failure, VERSION, write};
+
+use crate::failure::failure;
+use crate::limits::Resource;
+use crate::log;
+use crate::registry::{Client, Registry};
+
+pub use door::{Door, DoorError};
+use session::{Session, Turn};
+pub use signals::Signals;
+
+/// Connections of all users together; the least limit of open files that is common holds them.
+const SESSIONS_MAX: usize = 8192;
+
+/// See the module.
+pub struct Server {
+    registry: Registry,
+    listener: OwnedFd,
+    door: Door,
+    signals: Signals,
+    sessions: BTreeMap<u64, Session>,
+    next_session: u64,
+}
+
+impl Server {
+    /// Serves whoever connects to `listener` and is let in by `door`.
+    pub fn new(registry: Registry, listener: OwnedFd, door: Door, signals: Signals) -> Self {
+        Self {
+            registry,
+            listener,
+            door,
+            signals,
+            sessions: BTreeMap::new(),
+            next_session: 0,
+        }
+    }
+
+    /// Works until a signal says to end. Ports stay as they are.
+    ///
+    /// # Errors
+    /// When waiting is impossible.
+    pub fn run(mut self) -> std::io::Result<Registry> {
+        loop {
+            let ready = self.wait()?;
+            if ready.signaled {
+                return Ok(self.registry);
+            }
+            // The dead first: they may have what the living ask for.
+            for index in ready.deaths {
+                self.registry.end(index);
+            }
+            for id in ready.sessions {
+                self.serve(id);
+            }
+            if ready.knocked {
+                self.let_in();
+            }
+        }
+    }
+
+    fn wait(&self) -> std::io::Result<Ready> {
+        let watched: Vec<_> = self.registry.watched().collect();
+        let wanted = [self.signals.as_fd(), self.listener.as_fd()].into_iter();
+        let wanted = wanted
+            .chain(watched.iter().map(|(_, pidfd)| *pidfd))
+            .chain(self.sessions.values().map(Session::as_fd));
+        let mut fds: Vec<_> = wanted
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        loop {
+            match poll(&mut fds, None) {
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        let is_ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let (fixed, others) = is_ready.split_at(2);
+        let (deaths, sessions) = others.split_at(watched.len());
+        Ok(Ready {
+            signaled: fixed[0],
+            knocked: fixed[1],
+            deaths: chosen(watched.iter().map(|(index, _)| *index), deaths),
+            sessions: chosen(self.sessions.keys().copied(), sessions),
+        })
+    }
+
+    /// One request of a session: the others have their turn before its next.
+    fn serve(&mut self, id: u64) {
+        let Some(session) = self.sessions.get_mut(&id) else {
+            return;
+        };
+        if session.turn(&mut self.registry) == Turn::Ended {
+            let port = session.port();
+            self.sessions.remove(&id);
+            if let Some(index) = port {
+                self.registry.end(index);
+            }
+        }
+    }
+
+    fn let_in(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = match rustix::net::accept_with(&self.listener, flags) {
+            Ok(socket) => socket,
+            Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => return,
+            Err(errno) => {
+                log::note(format_args!("cannot accept a connection: {errno}"));
+                // Descriptors or memory have run out; looking again at once would only burn a core.
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                return;
+            }
+        };
+        match self.admit(&socket) {
+            Ok(client) => {
+                if greet(&socket, &self.ready()) {
+                    self.sessions
+                        .insert(self.next_session, Session::new(socket, client));
+                    self.next_session += 1;
+                }
+            }
+            Err(refusal) => {
+                greet(&socket, &Answer::Failed(refusal));
+            }
+        }
+    }
+
+    fn admit(&self, socket: &OwnedFd) -> Result<Client, Failure> {
+        let what = "use the agent";
+        let peer = peer_credentials(socket)
+            .map_err(|error| failure(Code::System, what, error, "try again"))?;
+        self.door.check(socket, &peer)?;
+        if self.sessions.len() >= SESSIONS_MAX {
+            return Err(failure(
+                Code::NoRoom,
+                what,
+                format_args!("{SESSIONS_MAX} connections are open"),
+                "close some",
+            ));
+        }
+        let sessions = self.sessions.values();
+        let own = sessions.filter(|session| session.uid() == peer.uid).count();
+        self.registry
+            .limits()
+            .check(what, peer.uid, Resource::Clients, own as u64, 1)?;
+        Ok(Client::new(socket, &peer))
+    }
+
+    fn ready(&self) -> Answer {
+        let interfaces = self.registry.interfaces();
+        Answer::Ready {
+            version: VERSION,
+            agent: env!("CARGO_PKG_VERSION").to_owned(),
+            interfaces: interfaces.into_iter().map(|found| found.name).collect(),
+        }
+    }
+}
+
+/// What has something to tell.
+struct Ready {
+    signaled: bool,
+    knocked: bool,
+    deaths: Vec<u32>,
+    sessions: Vec<u64>,
+}
+
+fn chosen<T>(all: impl Iterator<Item = T>, is_ready: &[bool]) -> Vec<T> {
+    let pairs = all.zip(is_ready);
+    pairs
+        .filter(|(_, ready)| **ready)
+        .map(|(one, _)| one)
+        .collect()
+}
+
+/// Says something to a socket that nothing was said to yet. False if nobody listens.
+fn greet(socket: &OwnedFd, answer: &Answer) -> bool {
+    let sent = write(answer)
+        .map_err(|_| FdPassError::Closed)
+        .and_then(|datagram| fdpass::send(socket, &datagram, &[]));
+    sent.is_ok()
+}

@@ -1,0 +1,164 @@
+//! From the command line to an agent at work, step by step.
+
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use rustix::thread::CapabilitySet;
+
+use crate::arguments::{Arguments, Command};
+use crate::check::{self, Finding};
+use crate::ledger::Ledger;
+use crate::log;
+use crate::privileges;
+use crate::registry::Registry;
+use crate::server::{Door, Server, Signals};
+use crate::settings::Settings;
+use crate::tables::Tables;
+
+/// Where the tables are: the interface program's in `bcld`, something simpler in tests.
+#[derive(Clone, Copy)]
+pub struct Backend {
+    /// Capabilities that it needs all the time.
+    pub needs: CapabilitySet,
+    /// Done with all privileges that the agent was started with.
+    pub prepare: fn(&Settings) -> Result<(), String>,
+    /// Opens the tables that an earlier agent has left, or makes new ones.
+    pub open: fn(&Settings) -> Result<Box<dyn Tables>, String>,
+    /// What `bcld check` finds besides.
+    pub check: fn(&Settings) -> Vec<Finding>,
+}
+
+/// `bcld`.
+pub fn main(backend: &Backend) -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Some(Command::Man { folder }) => manual(&folder).map_err(|error| error.to_string()),
+        Some(Command::Check) => return check::run(&arguments.options, backend),
+        Some(Command::Withdraw) => settings(&arguments).and_then(|own| withdraw(&own, backend)),
+        None => settings(&arguments).and_then(|own| serve(&own, backend)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            log::note(format_args!("{text}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn settings(arguments: &Arguments) -> Result<Settings, String> {
+    Settings::gather(&arguments.options).map_err(|error| error.to_string())
+}
+
+fn serve(settings: &Settings, backend: &Backend) -> Result<(), String> {
+    let listener = Door::passed().map_err(|error| error.to_string())?;
+    let mut registry = open(settings, backend)?;
+    let is_ours = listener.is_none();
+    let listener = match listener {
+        Some(listener) => listener,
+        None => Door::make(&settings.socket).map_err(|error| error.to_string())?,
+    };
+    let door = Door {
+        group: settings.group.clone(),
+        gid: settings.gid,
+    };
+    if settings.gid.is_none() {
+        log::note(format_args!(
+            "there is no group {}: only root may open ports (`groupadd --system {}`, or --group)",
+            settings.group, settings.group
+        ));
+    }
+    let names: Vec<_> = registry.interfaces();
+    let names: Vec<_> = names
+        .iter()
+        .map(|found| format!("{} ({})", found.name, found.mode))
+        .collect();
+    log::note(format_args!(
+        "ready at {}, on {}",
+        settings.socket.display(),
+        names.join(", ")
+    ));
+    if !settings.foreground && std::env::var_os("NOTIFY_SOCKET").is_none() {
+        to_background()?;
+        registry.now_of_this_process();
+    }
+    let signals = Signals::block().map_err(|error| format!("cannot wait for signals: {error}"))?;
+    notify_ready();
+    let outcome = Server::new(registry, listener, door, signals).run();
+    if is_ours {
+        let _ = std::fs::remove_file(&settings.socket);
+    }
+    outcome
+        .map(drop)
+        .map_err(|error| format!("cannot wait for requests: {error}"))
+}
+
+/// With fewer privileges afterwards.
+fn open(settings: &Settings, backend: &Backend) -> Result<Registry, String> {
+    let missing = privileges::missing(backend.needs)
+        .map_err(|error| format!("cannot look at the own capabilities: {error}"))?;
+    if !missing.is_empty() {
+        return Err(format!(
+            "{} missing: start bcld as root, or give it them (`setcap cap_bpf,cap_net_admin,cap_perfmon+ep $(command -v bcld)`)",
+            privileges::names(missing)
+        ));
+    }
+    privileges::raise_descriptor_limit();
+    let ledger = Ledger::open(&settings.state).map_err(|error| error.to_string())?;
+    (backend.prepare)(settings)?;
+    privileges::keep_only(backend.needs)
+        .map_err(|error| format!("cannot give privileges up: {error}"))?;
+    let tables = (backend.open)(settings)?;
+    Registry::adopt(tables, ledger, settings.limits.clone(), &settings.name)
+}
+
+fn withdraw(settings: &Settings, backend: &Backend) -> Result<(), String> {
+    open(settings, backend)?.withdraw()
+}
+
+/// What started us goes on; we as well, without its terminal. Nothing has been started yet that a fork would not copy.
+fn to_background() -> Result<(), String> {
+    // SAFETY: there is one thread, so that the child is a whole copy.
+    match unsafe { libc::fork() } {
+        -1 => Err(format!(
+            "cannot go into the background: {}; use --foreground",
+            io::Error::last_os_error()
+        )),
+        0 => {
+            rustix::process::setsid()
+                .map_err(|errno| format!("cannot leave the terminal: {errno}"))?;
+            Ok(())
+        }
+        // Nothing is to be tidied up here: all belongs to the child.
+        _ => std::process::exit(0),
+    }
+}
+
+/// Tells systemd, if it asks.
+fn notify_ready() {
+    let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
+        return;
+    };
+    let name = name.as_encoded_bytes();
+    let address = match name.strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(Path::new(std::str::from_utf8(name).unwrap_or_default())),
+    };
+    log::failed(
+        address.and_then(|address| UnixDatagram::unbound()?.send_to_addr(b"READY=1", &address)),
+    );
+}
+
+fn manual(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let mut text = Vec::new();
+    let manual = clap_mangen::Man::new(Arguments::command())
+        .section("8")
+        .title("BCLD");
+    manual.render(&mut text)?;
+    std::fs::write(folder.join("bcld.8"), text)
+}

@@ -1,0 +1,111 @@
+//! A program that asks the agent for what it is told, line by line: `ok ...` or `error TEXT` is the answer.
+//!
+//! Orders: `connect`; `open NODE NUMBER|any [RING_BYTES]`; `enter N`; `remove N`; `memory BYTES`; `free N`;
+//! `bind WINDOW MEMORY OFFSET BYTES ACCESS`; `unbind WINDOW`; `close`; `forget` (drops all but the descriptors);
+//! `fork` (a child that inherits everything and sleeps; answers its number).
+
+use std::error::Error;
+use std::io::BufRead;
+use std::os::fd::OwnedFd;
+
+use bcl_agent_client::message::{Connection, Window};
+use bcl_agent_client::{Agent, Key, OpenPort, Opened, Port};
+
+#[derive(Default)]
+struct Asker {
+    port: Option<Port>,
+    /// Kept open.
+    fds: Vec<OwnedFd>,
+}
+
+type Answer = Result<String, Box<dyn Error>>;
+
+fn main() {
+    let mut asker = Asker::default();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("orders are text");
+        let words: Vec<&str> = line.split(' ').collect();
+        match asker.obey(&words) {
+            Ok(text) => println!("{}", format!("ok {text}").trim_end()),
+            Err(error) => println!("error {error}"),
+        }
+    }
+}
+
+impl Asker {
+    fn obey(&mut self, words: &[&str]) -> Answer {
+        match words {
+            ["connect"] => Agent::connect().map(drop)?,
+            ["open", node, number] => return self.open(node, number, None),
+            ["open", node, number, ring] => return self.open(node, number, Some(ring.parse()?)),
+            ["enter", number] => self.port()?.enter(&Connection {
+                connection: number.parse()?,
+                key_theirs: Key([1; 16]),
+                key_ours: Key([2; 16]),
+                expected: 77,
+            })?,
+            ["remove", number] => {
+                let state = self.port()?.remove(number.parse()?)?;
+                return Ok(state.map_or("none".into(), |state| state.expected.to_string()));
+            }
+            ["memory", bytes] => {
+                let memory = self.port()?.make_memory(bytes.parse()?)?;
+                self.fds.push(memory.map);
+                return Ok(format!("{} {}", memory.number, memory.bytes));
+            }
+            ["free", number] => self.port()?.free_memory(number.parse()?)?,
+            ["bind", window, memory, offset, bytes, access] => self.port()?.bind(&Window {
+                window: window.parse()?,
+                memory: memory.parse()?,
+                offset: offset.parse()?,
+                bytes: bytes.parse()?,
+                access: access.parse()?,
+            })?,
+            ["unbind", window] => self.port()?.unbind(window.parse()?)?,
+            ["close"] => {
+                self.port()?;
+                self.port.take().ok_or("no port")?.close()?;
+                self.fds.clear();
+            }
+            ["forget"] => self.port = None,
+            ["fork"] => {
+                // SAFETY: this program has one thread; the child only sleeps.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    loop {
+                        std::thread::sleep(std::time::Duration::from_secs(3600));
+                    }
+                }
+                return Ok(child.to_string());
+            }
+            _ => return Err(format!("what is '{}'?", words.join(" ")).into()),
+        }
+        Ok(String::new())
+    }
+
+    fn open(&mut self, node: &str, number: &str, ring_bytes: Option<u32>) -> Answer {
+        let Opened {
+            port,
+            socket,
+            ring,
+            control,
+            statistics,
+        } = Agent::connect()?.open(&OpenPort {
+            node: node.parse()?,
+            number: match number {
+                "any" => None,
+                number => Some(number.parse()?),
+            },
+            ring_bytes,
+            secret: [9; 32],
+        })?;
+        let number = port.number().to_string();
+        self.port = Some(port);
+        self.fds.extend([socket, ring, control, statistics]);
+        Ok(number)
+    }
+
+    fn port(&mut self) -> Result<&mut Port, &'static str> {
+        self.port.as_mut().ok_or("no port")
+    }
+}

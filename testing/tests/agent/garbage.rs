@@ -1,0 +1,162 @@
+//! Whatever is said to the agent, it goes on, and others notice nothing.
+
+use std::os::fd::AsFd;
+
+use bcl_agent_client::Key;
+use bcl_agent_client::message::{
+    Answer, Code, Connection, MAX_REQUEST_BYTES, Request, Window, write,
+};
+use bcl_node::fdpass;
+use bcl_testing::random::Random;
+
+use crate::lab::Lab;
+
+/// Of each kind one, right or nearly.
+fn samples() -> Vec<Vec<u8>> {
+    let requests = [
+        Request::Open {
+            node: [127, 0, 0, 1].into(),
+            number: Some(1),
+            ring_bytes: Some(65_536),
+            secret: Key([7; 32]),
+        },
+        Request::Resume {
+            node: [127, 0, 0, 1].into(),
+            number: 1024,
+        },
+        Request::Enter(Connection {
+            connection: 1,
+            key_theirs: Key([0; 16]),
+            key_ours: Key([0; 16]),
+            expected: 0,
+        }),
+        Request::Remove { connection: 1 },
+        Request::Memory { bytes: 1 },
+        Request::Free { memory: 0 },
+        Request::Bind(Window {
+            window: 0,
+            memory: 0,
+            offset: 0,
+            bytes: 8,
+            access: 7,
+        }),
+        Request::Unbind { window: 0 },
+        Request::Close {},
+        Request::Status {},
+        Request::Metrics {},
+    ];
+    requests
+        .iter()
+        .map(|request| write(request).expect("it is short"))
+        .collect()
+}
+
+/// Bytes that are replaced, left out, doubled or moved, or nothing but chance.
+fn spoiled(random: &mut Random, samples: &[Vec<u8>]) -> Vec<u8> {
+    let mut datagram = samples[random.below(samples.len() as u64) as usize].clone();
+    for _ in 0..random.below(4) {
+        let at = random.below(datagram.len() as u64) as usize;
+        match random.below(5) {
+            0 => datagram[at] = random.next_u64() as u8,
+            1 => datagram[at] = b"0123456789{}[],:\"-e."[random.below(20) as usize],
+            2 => datagram.truncate(at + 1),
+            3 => {
+                let other = &samples[random.below(samples.len() as u64) as usize];
+                datagram.extend_from_slice(other);
+            }
+            _ => {
+                let len = 1 + random.below(MAX_REQUEST_BYTES as u64 + 100) as usize;
+                datagram = (0..len).map(|_| random.next_u64() as u8).collect();
+            }
+        }
+    }
+    datagram
+}
+
+#[test]
+fn ten_thousand_spoiled_requests_disturb_nobody() {
+    let lab = Lab::new(&["--limit=memory_bytes=1048576"]);
+    let mut innocent = lab.asker();
+    innocent.tell("open 127.0.0.1 any");
+    innocent.tell("enter 5");
+    let samples = samples();
+    let mut random = Random(0xa9e7);
+    let mut line = lab.line();
+    let (mut refused, mut done) = (0, 0);
+    for _ in 0..10_000 {
+        line.say(&spoiled(&mut random, &samples));
+        match line.hear() {
+            Some(Answer::Failed(failure)) => {
+                refused += 1;
+                // AGENT-2.3: nothing is heard after it.
+                if failure.code == Code::Invalid && failure.what == "read a request" {
+                    assert_eq!(line.hear(), None);
+                    line = lab.line();
+                }
+            }
+            Some(_) => done += 1,
+            None => panic!("the agent hung up without a word"),
+        }
+    }
+    assert!(
+        refused > 1000 && done > 500,
+        "{refused} refused, {done} done"
+    );
+    drop(line);
+    lab.await_tables(&["connection-0-5", "job-0", "port-0"]);
+    assert_eq!(innocent.tell("remove 5"), "77");
+}
+
+// AGENT-2.2
+#[test]
+fn descriptors_are_not_taken() {
+    let lab = Lab::new(&[]);
+    let close = write(&Request::Status {}).unwrap();
+    for count in [1, 8] {
+        let line = lab.line();
+        let own = line.0.try_clone().unwrap();
+        fdpass::send(&line.0, &close, &vec![own.as_fd(); count]).unwrap();
+        let Some(Answer::Failed(failure)) = line.hear() else {
+            panic!("{count} descriptors were taken");
+        };
+        assert_eq!(failure.code, Code::Invalid);
+        assert_eq!(line.hear(), None);
+    }
+}
+
+// AGENT-1.3
+#[test]
+fn who_does_not_listen_is_not_waited_for() {
+    let lab = Lab::new(&[]);
+    let deaf = lab.line();
+    let remove = write(&Request::Remove { connection: 1 }).unwrap();
+    let start = std::time::Instant::now();
+    // Until the socket is full in both directions, and then until it is closed.
+    loop {
+        match fdpass::send(&deaf.0, &remove, &[]) {
+            Err(fdpass::FdPassError::Closed) => break,
+            Ok(()) | Err(fdpass::FdPassError::WouldBlock) => {}
+            Err(error) => panic!("{error}"),
+        }
+        assert!(start.elapsed() < bcl_testing::PATIENCE);
+    }
+    lab.asker().tell("open 127.0.0.1 any");
+}
+
+#[test]
+fn a_frame_of_the_greatest_length_is_read_and_a_longer_one_is_not() {
+    let lab = Lab::new(&[]);
+    let mut longest = write(&Request::Close {}).unwrap();
+    longest.resize(MAX_REQUEST_BYTES, b' ');
+    let line = lab.line();
+    line.say(&longest);
+    let code = |answer| match answer {
+        Some(Answer::Failed(failure)) => failure.code,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(code(line.hear()), Code::Unknown);
+    longest.push(b' ');
+    line.say(&longest);
+    assert_eq!(code(line.hear()), Code::Invalid);
+    assert_eq!(line.hear(), None);
+}

@@ -1,0 +1,80 @@
+//! How the agent's socket comes about, and what it tells.
+
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use bcl_agent_client::Agent;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+
+use crate::lab::Lab;
+
+// AGENT-1.1
+#[test]
+fn a_socket_that_was_passed_on_is_served() {
+    let lab = Lab::new(&[]);
+    let path = lab.socket().with_file_name("passed.sock");
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    rustix::net::listen(&socket, 5).unwrap();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\""])
+        .arg(lab.command().get_program())
+        .args(["--foreground", "--interface=lo", "--name=passed"])
+        .args(
+            lab.paths()
+                .iter()
+                .map(|path| path.replace("/state", "/another")),
+        );
+    let number = socket.as_raw_fd();
+    // SAFETY: dup2 may be called between fork and exec.
+    unsafe {
+        command.pre_exec(move || match libc::dup2(number, 3) {
+            3 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let mut agent = command.spawn().unwrap();
+    let status = Agent::connect_to(&path).and_then(|agent| agent.status());
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    assert_eq!(status.unwrap().name, "passed");
+}
+
+#[test]
+fn the_status_tells_of_ports_and_so_do_the_metrics() {
+    let lab = Lab::new(&[]);
+    let mut asker = lab.asker();
+    let number: u16 = asker.tell("open 127.0.0.1 any 65536").parse().unwrap();
+    asker.tell("enter 3");
+    asker.tell("memory 65536");
+    asker.tell("bind 9 0 0 100 7");
+    let agent = Agent::connect_to(&lab.socket()).unwrap();
+    let status = agent.status().unwrap();
+    assert_eq!(status.name, "test");
+    assert_eq!(status.interfaces[0].name, "lo");
+    let [port] = status.ports.as_slice() else {
+        panic!("{status:?}");
+    };
+    assert_eq!(
+        (port.number, port.connections, port.windows),
+        (number, 1, 1)
+    );
+    assert_eq!((port.ring_bytes, port.memory_bytes), (65_536, 65_536));
+    assert!(port.attended);
+    let metrics = agent.metrics().unwrap();
+    let line = format!("bcl_port_connections{{port=\"127.0.0.1:{number}\"}} 1");
+    assert!(metrics.lines().any(|found| found == line), "{metrics}");
+}
+
+#[test]
+fn a_missing_agent_is_told_with_what_to_do() {
+    let lab = Lab::new(&[]);
+    let error = Agent::connect_to(&lab.socket().with_file_name("none")).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("bcld --foreground") && text.contains("BCL_AGENT"),
+        "{text}"
+    );
+}
