@@ -1,12 +1,15 @@
-//! DMA buffers: memory in a memfd of its own, so that a peer can be shown it and copy without us.
+//! DMA buffers: memory of a descriptor, so that others can act on it without us: peers of the node on a memfd, the
+//! interface program on a map of the agent's.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use bcl_shm::memfd::{self, Mapping, Writers};
+use bcl_shm::mapping::Mapping;
+use bcl_shm::memfd::{self, Writers};
 use bcl_shm::sync::{AtomicU64, Ordering};
+use rustix::io::Errno;
 
 /// A place in a DMA buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +32,17 @@ enum Exposure {
 #[derive(Debug)]
 pub struct Region {
     id: u64,
-    fd: OwnedFd,
     mapping: Mapping,
     len_bytes: usize,
-    exposure: Mutex<Exposure>,
+    backing: Backing,
+}
+
+#[derive(Debug)]
+enum Backing {
+    /// Peers of the node can be shown it.
+    Memfd(OwnedFd, Mutex<Exposure>),
+    /// The interface program acts on it; this is the agent's number for it.
+    Map(u32),
 }
 
 /// Buffers of this process by address, to find the buffer that a pointer lies in.
@@ -52,24 +62,47 @@ pub struct Extent {
 impl Region {
     /// Allocates a buffer of `len_bytes` (rounded up to pages), zeroed, its memory reserved.
     pub fn allocate(len_bytes: usize) -> Result<Arc<Self>, memfd::Error> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let page = rustix::param::page_size();
         let mapped = len_bytes
             .max(1)
             .checked_next_multiple_of(page)
             .unwrap_or(usize::MAX);
         let (fd, mapping) = memfd::create("bcl-dma", mapped, Writers::Anybody)?;
+        let backing = Backing::Memfd(fd, Mutex::new(Exposure::None));
+        Ok(Self::enter(mapping, len_bytes, backing))
+    }
+
+    /// A buffer of `len_bytes` in a map that the agent has made and calls `memory`.
+    ///
+    /// # Errors
+    /// What the kernel says of a descriptor that cannot be mapped so far.
+    pub fn of_map(map: BorrowedFd<'_>, memory: u32, len_bytes: usize) -> Result<Arc<Self>, Errno> {
+        let page = rustix::param::page_size();
+        let mapped = len_bytes.max(1).checked_next_multiple_of(page);
+        let mapping = Mapping::new(map, 0, mapped.ok_or(Errno::NOMEM)?, true)?;
+        Ok(Self::enter(mapping, len_bytes, Backing::Map(memory)))
+    }
+
+    fn enter(mapping: Mapping, len_bytes: usize, backing: Backing) -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let region = Arc::new(Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            fd,
             mapping,
             len_bytes,
-            exposure: Mutex::new(Exposure::None),
+            backing,
         });
         let mut regions = table();
         regions.insert(region.start() as usize, Arc::downgrade(&region));
         EPOCH.fetch_add(1, Ordering::Release);
-        Ok(region)
+        region
+    }
+
+    /// The agent's number for it, if the interface program can act on it.
+    pub fn memory(&self) -> Option<u32> {
+        match self.backing {
+            Backing::Map(memory) => Some(memory),
+            Backing::Memfd(..) => None,
+        }
     }
 
     /// A number that changes whenever a buffer comes or goes, before its addresses mean something else: what
@@ -158,24 +191,30 @@ impl Region {
         alive.into_iter().find(|region| region.id == id)
     }
 
-    /// A descriptor from which peers can only read.
-    pub(crate) fn expose_to_readers(&self) -> Result<BorrowedFd<'_>, memfd::Error> {
-        let mut exposure = self.exposure.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A descriptor from which peers can only read; `None` if there is none to show.
+    pub(crate) fn expose_to_readers(&self) -> Option<BorrowedFd<'_>> {
+        let Backing::Memfd(fd, exposure) = &self.backing else {
+            return None;
+        };
+        let mut exposure = exposure.lock().unwrap_or_else(PoisonError::into_inner);
         if *exposure == Exposure::None {
-            memfd::seal_read_only(self.fd.as_fd())?;
+            memfd::seal_read_only(fd.as_fd()).ok()?;
             *exposure = Exposure::ReadOnly;
         }
-        Ok(self.fd.as_fd())
+        Some(fd.as_fd())
     }
 
-    /// A descriptor through which peers can write, unless the buffer was sealed for readers before.
+    /// A descriptor through which peers can write, unless there is none or the buffer was sealed for readers before.
     pub(crate) fn expose_to_writers(&self) -> Option<BorrowedFd<'_>> {
-        let mut exposure = self.exposure.lock().unwrap_or_else(PoisonError::into_inner);
+        let Backing::Memfd(fd, exposure) = &self.backing else {
+            return None;
+        };
+        let mut exposure = exposure.lock().unwrap_or_else(PoisonError::into_inner);
         if *exposure == Exposure::None {
-            memfd::seal_as_it_is(self.fd.as_fd()).ok()?;
+            memfd::seal_as_it_is(fd.as_fd()).ok()?;
             *exposure = Exposure::Writable;
         }
-        (*exposure == Exposure::Writable).then(|| self.fd.as_fd())
+        (*exposure == Exposure::Writable).then(|| fd.as_fd())
     }
 }
 
@@ -217,9 +256,21 @@ mod tests {
     }
 
     #[test]
+    fn a_buffer_of_the_interface_programs_is_shown_to_nobody_else() {
+        let (fd, _own) = memfd::create("map", 8192, Writers::Anybody).unwrap();
+        let region = Region::of_map(fd.as_fd(), 7, 5000).unwrap();
+        assert_eq!((region.memory(), region.len_bytes()), (Some(7), 5000));
+        assert!(region.expose_to_readers().is_none() && region.expose_to_writers().is_none());
+        let (found, _) = Region::containing(region.start() as usize + 4999, 1).unwrap();
+        assert_eq!(found.id(), region.id());
+        assert!(Region::of_map(fd.as_fd(), 7, usize::MAX).is_err());
+        assert_eq!(Region::allocate(1).unwrap().memory(), None);
+    }
+
+    #[test]
     fn a_buffer_shown_to_readers_stays_read_only() {
         let region = Region::allocate(4096).unwrap();
-        assert!(region.expose_to_readers().is_ok());
+        assert!(region.expose_to_readers().is_some());
         assert!(region.expose_to_writers().is_none());
         let other = Region::allocate(4096).unwrap();
         let fd = other.expose_to_writers().unwrap();

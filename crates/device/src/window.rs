@@ -88,7 +88,7 @@ impl Window {
             if self.access.lets_write() {
                 region.expose_to_writers().is_some()
             } else {
-                region.expose_to_readers().is_ok()
+                region.expose_to_readers().is_some()
             }
         });
         WindowOffer {

@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 
 use crate::Corrupt;
 use crate::bytes::max_len_bytes;
-use crate::memfd::{self, Mapping, Writers};
+use crate::mapping::Mapping;
+use crate::memfd::{self, Writers};
 use crate::page::{Counter, PAGE_LEN, Page, WINDOWS};
 use crate::pair::{Geometry, PairEnd, Side};
 use crate::sync::Ordering;

@@ -3,7 +3,7 @@
 //! Everything here is memory that another process may write at any moment. The rule throughout: read a
 //! word once into private memory, check it, then use the copy (`spec/shm.md`).
 //!
-//! Read in this order: [`memfd`] (how memory is had and mapped), [`pair`] (the layout of the segment two
+//! Read in this order: [`mapping`] and [`memfd`] (how memory is mapped and had), [`pair`] (the layout of the segment two
 //! ports share), [`cells`] and [`bytes`] (its rings), [`page`] (what a port shows to everybody),
 //! [`sleep`], [`fence`], [`bell`] and [`wait`] (how a receiver sleeps without costing the sender anything).
 
@@ -13,6 +13,7 @@ pub mod cells;
 pub mod fence;
 #[cfg(all(any(test, fuzzing), not(loom)))]
 pub mod hostile;
+pub mod mapping;
 pub mod memfd;
 pub mod page;
 pub mod pair;

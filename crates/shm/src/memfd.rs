@@ -1,12 +1,11 @@
 //! Memory that processes share by descriptor: nothing in `/dev/shm`, nothing left after a crash.
 
-use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::mapping::Mapping;
 
 /// Why shared memory could not be made or mapped.
 #[derive(Debug, thiserror::Error)]
@@ -56,55 +55,6 @@ pub enum Writers {
     OnlyMe,
 }
 
-/// A mapping of shared memory; unmapped when dropped.
-#[derive(Debug)]
-pub struct Mapping {
-    start: NonNull<u8>,
-    len_bytes: usize,
-}
-
-// SAFETY: a mapping is an address range of the whole process; who may touch which byte is decided by
-// the structures built on it, not by the thread that made it.
-unsafe impl Send for Mapping {}
-// SAFETY: as above; `Mapping` itself only hands out the address.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    /// First byte of the mapping, aligned to a page.
-    pub fn start(&self) -> NonNull<u8> {
-        self.start
-    }
-
-    /// Length in bytes.
-    pub fn len_bytes(&self) -> usize {
-        self.len_bytes
-    }
-
-    fn map(fd: BorrowedFd<'_>, len_bytes: usize, prot: ProtFlags) -> Result<Self, Error> {
-        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
-        let start = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                len_bytes,
-                prot,
-                MapFlags::SHARED,
-                fd,
-                0,
-            )
-        }
-        .map_err(|errno| classify("mapping a shared segment", len_bytes, errno))?;
-        let start = NonNull::new(start.cast()).ok_or(Error::Unsafe("mapped at address zero"))?;
-        Ok(Self { start, len_bytes })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `map` and nothing built on it outlives its owner.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast::<c_void>(), self.len_bytes) };
-    }
-}
-
 /// Makes a segment with its memory reserved, so that a full machine is an error now and never a
 /// `SIGBUS` later, and sealed so that nobody can shrink it under a reader ([SHM-1.2]).
 pub fn create(name: &str, len_bytes: usize, writers: Writers) -> Result<(OwnedFd, Mapping), Error> {
@@ -116,7 +66,7 @@ pub fn create(name: &str, len_bytes: usize, writers: Writers) -> Result<(OwnedFd
         .map_err(|errno| classify("sizing a shared segment", len_bytes, errno))?;
     rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len_bytes as u64)
         .map_err(|errno| classify("reserving a shared segment", len_bytes, errno))?;
-    let mapping = Mapping::map(fd.as_fd(), len_bytes, ProtFlags::READ | ProtFlags::WRITE)?;
+    let mapping = map(fd.as_fd(), len_bytes, true)?;
     seal(fd.as_fd(), SealFlags::SHRINK | SealFlags::GROW)?;
     if writers == Writers::OnlyMe {
         seal_read_only(fd.as_fd())?;
@@ -189,12 +139,12 @@ pub fn adopt(fd: BorrowedFd<'_>, len_bytes: usize, writable: bool) -> Result<Map
     if (stat.st_blocks as u64).saturating_mul(512) < len_bytes as u64 {
         return Err(Error::Unsafe("its memory is not reserved"));
     }
-    let prot = if writable {
-        ProtFlags::READ | ProtFlags::WRITE
-    } else {
-        ProtFlags::READ
-    };
-    Mapping::map(fd, len_bytes, prot)
+    map(fd, len_bytes, writable)
+}
+
+fn map(fd: BorrowedFd<'_>, len_bytes: usize, writable: bool) -> Result<Mapping, Error> {
+    Mapping::new(fd, 0, len_bytes, writable)
+        .map_err(|errno| classify("mapping a shared segment", len_bytes, errno))
 }
 
 const TMPFS_MAGIC: rustix::fs::FsWord = 0x0102_1994;

@@ -2,7 +2,7 @@
 //!
 //! Peers look here whether the port sleeps and what its windows are; `bcl stat` reads the counters.
 
-use crate::memfd::Mapping;
+use crate::mapping::Mapping;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Length of the page's segment.

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use crate::bytes::{ByteReceiver, ByteSender};
 use crate::cells::{Cell, CellReceiver, CellSender};
-use crate::memfd::Mapping;
+use crate::mapping::Mapping;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Version of the layout; ports of different versions refuse each other when they connect.

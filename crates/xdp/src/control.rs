@@ -4,10 +4,9 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::io::Errno;
-
-use crate::mapping::Mapping;
 
 /// Messages whose payload the interface program may put into place at the same time.
 pub const GRANTS: usize = 16;

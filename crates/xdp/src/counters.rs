@@ -2,10 +2,9 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{AtomicU64, Ordering};
 use rustix::io::Errno;
-
-use crate::mapping::Mapping;
 
 /// Names, in the order in which the counters lie in the page.
 pub const NAMES: [&str; 17] = [

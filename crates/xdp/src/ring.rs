@@ -7,10 +7,10 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
+use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
 
-use crate::mapping::Mapping;
 use crate::record::Record;
 
 /// The kernel has not finished writing the record.

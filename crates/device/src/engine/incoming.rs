@@ -237,7 +237,7 @@ impl Incoming {
         link: &mut Link,
         out: &mut Outgoing,
         region: u64,
-        mapping: Option<bcl_shm::memfd::Mapping>,
+        mapping: Option<bcl_shm::mapping::Mapping>,
         ctx: &Context<'_>,
         up: &mut impl Upcalls,
     ) {

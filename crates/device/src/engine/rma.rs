@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bcl_node::Address;
 use bcl_shm::Corrupt;
-use bcl_shm::memfd::Mapping;
+use bcl_shm::mapping::Mapping;
 use bcl_shm::page::{Counter, WINDOWS};
 use bcl_shm::sync::{Ordering, bump};
 

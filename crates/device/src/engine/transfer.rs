@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bcl_shm::Corrupt;
-use bcl_shm::memfd::Mapping;
+use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{Ordering, fence};
 use rustix::io::Errno;
 

@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use bcl_node::{Address, NodeId};
 use bcl_shm::Corrupt;
 use bcl_shm::bell::Bell;
-use bcl_shm::memfd::{self, Mapping, Writers};
+use bcl_shm::mapping::Mapping;
+use bcl_shm::memfd::{self, Writers};
 use bcl_shm::page::{PAGE_LEN, Page};
 use bcl_shm::pair::{Geometry, PairEnd, Side};
 

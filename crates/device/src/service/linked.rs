@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bcl_node::watch::{ExitCause, PeerProcess};
 use bcl_node::{Address, fdpass, peer_credentials};
+use bcl_shm::mapping::Mapping;
 use bcl_shm::memfd;
 use bcl_shm::page::{Counter, Page};
 use bcl_shm::pair::PairEnd;
@@ -151,7 +152,7 @@ fn descriptor(region: &Region, writable: bool) -> Option<BorrowedFd<'_>> {
     if writable {
         region.expose_to_writers()
     } else {
-        region.expose_to_readers().ok()
+        region.expose_to_readers()
     }
 }
 
@@ -418,7 +419,7 @@ fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: O
     }
 }
 
-fn adopt(fd: &OwnedFd, len_bytes: u64, writable: bool) -> Option<memfd::Mapping> {
+fn adopt(fd: &OwnedFd, len_bytes: u64, writable: bool) -> Option<Mapping> {
     memfd::adopt(fd.as_fd(), usize::try_from(len_bytes).ok()?, writable).ok()
 }
 

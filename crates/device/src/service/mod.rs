@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use bcl_node::{Address, Bound, Folder, JobKey};
 use bcl_shm::bell::{self, Bell};
-use bcl_shm::memfd::Mapping;
+use bcl_shm::mapping::Mapping;
 use bcl_shm::page::Page;
 use bcl_shm::sync::{AtomicBool, Ordering, fence};
 use rustix::event::EventfdFlags;

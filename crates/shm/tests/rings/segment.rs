@@ -2,7 +2,8 @@
 
 use std::os::fd::AsFd;
 
-use bcl_shm::memfd::{self, Mapping, Writers};
+use bcl_shm::mapping::Mapping;
+use bcl_shm::memfd::{self, Writers};
 use bcl_shm::page::{Counter, Identity, PAGE_LEN, Page};
 use bcl_shm::pair::{Geometry, HEADER_LEN, PairEnd, Side};
 use bcl_shm::sync::Ordering;

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::OFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::coalescing::Coalescing;
@@ -77,18 +78,38 @@ impl Socket {
         let fd = open(local).map_err(failed("open"))?;
         rustix::net::bind(&fd, &address).map_err(|errno| sorted(address, errno.into()))?;
         let settings = set_up(fd.as_fd(), local).map_err(failed("set up"))?;
-        let local = rustix::net::getsockname(&fd)
-            .and_then(SocketAddr::try_from)
-            .map_err(|errno| failed("name")(errno.into()))?;
-        Ok(Socket {
+        let local = name(&fd).map_err(failed("name"))?;
+        Ok(Socket::new(fd, local, settings))
+    }
+
+    /// A UDP socket that somebody else has bound, as the node's agent does. It coalesces nothing: an interface program
+    /// in front of it would see several datagrams as one.
+    ///
+    /// # Errors
+    /// What the system says of a descriptor that is no such socket.
+    pub fn adopt(fd: OwnedFd) -> io::Result<Socket> {
+        let local = name(&fd)?;
+        let flags = rustix::fs::fcntl_getfl(&fd)? | OFlags::NONBLOCK;
+        rustix::fs::fcntl_setfl(&fd, flags)?;
+        let mut settings = set_up(fd.as_fd(), local.ip())?;
+        settings.coalesces = false;
+        Ok(Socket::new(fd, local, settings))
+    }
+
+    fn new(fd: OwnedFd, local: SocketAddr, settings: Settings) -> Self {
+        Self {
             fd,
             local,
             settings,
             coalescing: Coalescing::new(settings.coalesces),
             reports: VecDeque::new(),
             scratch: Scratch::default(),
-        })
+        }
     }
+}
+
+fn name(fd: &OwnedFd) -> io::Result<SocketAddr> {
+    Ok(rustix::net::getsockname(fd).and_then(SocketAddr::try_from)?)
 }
 
 fn sorted(address: SocketAddr, source: io::Error) -> BindError {
@@ -169,6 +190,22 @@ mod tests {
         // Kept for documentation by RFC 5737: nobody has it.
         let error = Socket::bind([192, 0, 2, 1].into(), 0).unwrap_err();
         assert!(matches!(error, BindError::NotOurs { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_socket_that_was_bound_elsewhere_works_as_our_own() {
+        let bound = std::net::UdpSocket::bind((loopback(), 0)).unwrap();
+        let address = bound.local_addr().unwrap();
+        let mut adopted = Socket::adopt(bound.into()).unwrap();
+        assert_eq!(adopted.local_address(), address);
+        assert!(!adopted.settings().coalesces);
+        let mut buffers = crate::Buffers::new();
+        assert!(
+            adopted.receive(&mut buffers).unwrap().is_none(),
+            "it blocks"
+        );
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(Socket::adopt(file.into()).is_err());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Maps of the kernel in this process's memory.
+//! Memory of a descriptor in this process's addresses.
 
 use std::ffi::c_void;
 use std::os::fd::BorrowedFd;
@@ -7,14 +7,15 @@ use std::ptr::NonNull;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// A mapping of a descriptor that the agent has handed out; unmapped when dropped.
+/// A mapping that is shared with whoever else has the descriptor; unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
     len_bytes: usize,
 }
 
-// SAFETY: an address range of the whole process; who touches which byte is decided by what is built on it.
+// SAFETY: an address range of the whole process; who may touch which byte is decided by the structures built on it, not
+// by the thread that made it.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; `Mapping` itself only hands out addresses.
 unsafe impl Sync for Mapping {}
@@ -23,7 +24,7 @@ impl Mapping {
     /// Maps `len_bytes` from `offset` on, both multiples of the page size.
     ///
     /// # Errors
-    /// What the kernel says: `EPERM` for a writable mapping of what the program may only read.
+    /// What the kernel says: `EPERM` for a writable mapping of what may only be read, `ENOMEM` at a limit.
     pub fn new(
         fd: BorrowedFd<'_>,
         offset: usize,
