@@ -104,16 +104,16 @@ INITIATOR = {"to_connection": 0xB0B0B0B0, "from_connection": 0xA0A0A0A0, "from_p
 RESPONDER = {"to_connection": 0xA0A0A0A0, "from_connection": 0xB0B0B0B0, "from_port": 7, "to_port": 1024}
 
 
-def setup(kind):
+def setup(kind, interface=0):
     """[WIRE-2.4]"""
     t = dict(TRANSCRIPT)
     times = 0x99
     if kind == "HELLO":
         t["responder_incarnation"] = t["cookie"] = times = 0
     return JOB_ID + struct.pack(
-        "<QQQQQIIH6x",
+        "<QQQQQIIHH4x",
         t["initiator_incarnation"], t["responder_incarnation"], t["initiator_nonce"], t["cookie"], times,
-        t["initiator_node"], t["responder_node"], 1024,
+        t["initiator_node"], t["responder_node"], 1024, interface,
     )  # fmt: skip
 
 
@@ -127,6 +127,7 @@ WHOLE = FIRST | LAST
 PACKETS = [
     ("hello", "HELLO", "setup", setup("HELLO"), INITIATOR | {"to_connection": 0}),
     ("welcome", "WELCOME", "setup", setup("WELCOME"), RESPONDER),
+    ("welcome, of a port with an interface program", "WELCOME", "setup", setup("WELCOME", 1), RESPONDER),
     ("confirm", "CONFIRM", "setup", setup("CONFIRM"), INITIATOR),
     ("data, system, 8 bytes", "DATA", "from_initiator", b"8 bytes.", INITIATOR | {"flags": WHOLE, "sequence": 1, "ack": 5, "length": 8}),
     ("data, empty", "DATA", "from_initiator", b"", INITIATOR | {"flags": WHOLE, "sequence": 2, "ack": 5, "message": 1}),
@@ -148,6 +149,7 @@ PACKETS = [
     ("answer of an atomic", "ANSWER", "from_responder", b"", RESPONDER | {"channel": 2, "ack": 15, "message": 10, "slot": 3, "offset": 1 << 63}),
     ("answer, no window", "ANSWER", "from_responder", b"", RESPONDER | {"channel": 2, "ack": 15, "message": 7, "slot": 63, "length": 3}),
     ("ack", "ACK", "from_responder", b"", RESPONDER | {"ack": 16}),
+    ("ack, of what was dropped", "ACK", "from_responder", b"", RESPONDER | {"ack": 16, "message": 19, "length": 1}),
     ("ack with gaps, refusing", "ACK", "from_responder", ACK_BLOCK, RESPONDER | {"ack": 16}),
     ("nak", "NAK", "from_responder", b"", RESPONDER | {"ack": 16, "message": 12, "length": 1}),
     ("refuse, version 2", "REFUSE", "setup", b"", RESPONDER | {"offset": 2 | 1 << 8, "length": 1}),

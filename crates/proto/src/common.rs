@@ -1,5 +1,7 @@
 //! What all connections of an endpoint share.
 
+use std::collections::VecDeque;
+
 use bcl_wire::JobKeys;
 
 use crate::buffers::Buffers;
@@ -29,8 +31,21 @@ pub struct Common {
     pub random: Random,
     /// Copies whose last packet has been handed out; free at the next call.
     pub spent: Vec<Name>,
+    /// For the driver: connections to be entered into the interface program's tables, taken back, removed.
+    pub to_enter: VecDeque<u32>,
+    pub to_take_back: VecDeque<u32>,
+    pub to_remove: VecDeque<u32>,
     /// The port is closing: nothing new is taken.
     pub is_closing: bool,
+}
+
+impl Common {
+    /// Room in the pool, but for what is kept free for the interface program's ring.
+    #[inline]
+    pub fn pool_room_bytes(&self) -> usize {
+        let kept_bytes = self.config.interface_ring_bytes;
+        self.pool.room_bytes().saturating_sub(kept_bytes)
+    }
 }
 
 /// What a connection acts with.

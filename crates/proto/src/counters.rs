@@ -48,6 +48,8 @@ counters! {
         beyond_window,
         /// Came early, and there was no room to keep it.
         no_room,
+        /// Came past the interface program that serves its connection.
+        bypass,
         /// An unreliable message for which there was no room.
         unreliable,
     }

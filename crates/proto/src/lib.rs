@@ -33,7 +33,7 @@ mod upcalls;
 
 pub use config::Config;
 pub use counters::{Depths, Drops, PeerInfo, Traffic};
-pub use endpoint::{Endpoint, SYSTEM_MAX};
+pub use endpoint::{Endpoint, Entering, Record, SYSTEM_MAX, Told};
 pub use error::{Cause, OpError, Refusal};
 pub use names::{
     Action, Address, Atomic, MessageId, OpId, Path, Rma, SystemHandle, Target, WindowPut,

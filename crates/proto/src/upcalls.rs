@@ -54,6 +54,14 @@ pub trait Upcalls {
     );
     /// A peer writes into a window. The owner is notified after the last piece, if it wants to be.
     fn window_put(&mut self, from: Address, put: WindowPut, bytes: &[u8]) -> Result<(), Refusal>;
+    /// The interface program has written into a window for a peer; only said of windows that notify. The access
+    /// began at `start` and is complete.
+    fn window_written(&mut self, from: Address, window: u16, start: u64, len_bytes: u64);
+    /// The payload of a message may be written into its buffer by the interface program, which serves the connection:
+    /// it comes in pieces that bear these numbers, until `received` is called for the buffer ([MCP-4.6]).
+    fn granted(&mut self, connection: u32, message: u32, op: OpId, len_bytes: u64) {
+        let _ = (connection, message, op, len_bytes);
+    }
     /// A peer reads a window: fills `into` with what lies at `offset`.
     fn window_get(
         &mut self,

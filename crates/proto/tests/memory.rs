@@ -80,6 +80,7 @@ impl Upcalls for Sink {
     fn window_put(&mut self, _: Address, _: WindowPut, _: &[u8]) -> Result<(), Refusal> {
         Ok(())
     }
+    fn window_written(&mut self, _: Address, _: u16, _: u64, _: u64) {}
     fn window_get(&mut self, _: Address, _: u16, _: u64, _: &mut [u8]) -> Result<(), Refusal> {
         Ok(())
     }

@@ -23,6 +23,8 @@ pub struct Setup {
     pub responder_node: u32,
     /// Sequenced packets that the sender of this packet takes before it has acknowledged the first of them.
     pub window_packets: u16,
+    /// Whether an interface program answers for the sender of this packet.
+    pub has_interface: bool,
 }
 
 impl Setup {
@@ -41,12 +43,15 @@ impl Setup {
         put_u32(&mut bytes, 48, self.initiator_node);
         put_u32(&mut bytes, 52, self.responder_node);
         put_u16(&mut bytes, 56, self.window_packets);
+        put_u16(&mut bytes, 58, u16::from(self.has_interface));
         bytes
     }
 
     /// From the form that travels; `None` if the length is wrong or reserved bytes are set.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        (bytes.len() == Self::LEN && bytes[58..].iter().all(|byte| *byte == 0)).then(|| Self {
+        let is_form =
+            bytes.len() == Self::LEN && get_u16(bytes, 58) <= 1 && get_u32(bytes, 60) == 0;
+        is_form.then(|| Self {
             job_id: get_u64(bytes, 0),
             initiator_incarnation: get_u64(bytes, 8),
             responder_incarnation: get_u64(bytes, 16),
@@ -56,6 +61,7 @@ impl Setup {
             initiator_node: get_u32(bytes, 48),
             responder_node: get_u32(bytes, 52),
             window_packets: get_u16(bytes, 56),
+            has_interface: get_u16(bytes, 58) == 1,
         })
     }
 }

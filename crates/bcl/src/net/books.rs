@@ -153,6 +153,10 @@ impl<U: Upcalls> proto::Upcalls for Books<'_, U> {
         Ok(())
     }
 
+    fn window_written(&mut self, from: proto::Address, window: u16, start: u64, len_bytes: u64) {
+        self.served(true, from, window, start, len_bytes);
+    }
+
     fn window_get(
         &mut self,
         from: proto::Address,

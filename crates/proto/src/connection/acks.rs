@@ -30,6 +30,15 @@ impl Acks {
         }
     }
 
+    /// The interface program has taken a packet, and has acknowledged all that it took or nothing ([MCP-6.4]).
+    pub fn on_told(&mut self, now: Time, is_acked: bool) {
+        if is_acked {
+            return self.on_sent();
+        }
+        self.newest_at = now;
+        self.deadline.get_or_insert(now + PATIENCE);
+    }
+
     /// Something came that shows that the sender does not know what we have.
     pub fn at_once(&mut self, now: Time) {
         self.newest_at = now;

@@ -28,6 +28,28 @@ impl Connection {
         payload: &[u8],
         cx: &mut Context<'_, U>,
     ) -> Result<(), End> {
+        self.on_any(header, payload, cx)?;
+        match header.kind {
+            _ if header.is_sequenced() => self.on_sequenced(from, header, payload, cx)?,
+            Kind::Probe => {
+                if self.liveness.on_probe(header.message) {
+                    self.on_fresh(from, cx.now);
+                }
+                self.answer_to = Some((header.message, from));
+            }
+            _ => self.on_unsequenced(from, header, payload, cx),
+        }
+        self.verdict()
+    }
+
+    /// What every packet says: that the peer is there, and what it has got.
+    #[inline]
+    pub(super) fn on_any<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Result<(), End> {
         self.traffic.packets_in += 1;
         self.traffic.bytes_in += payload.len() as u64;
         self.peer_id = header.from_connection;
@@ -40,28 +62,39 @@ impl Connection {
                 let body = AckBody::from_bytes(payload).unwrap_or_default();
                 self.on_refusals(header.ack, &body, cx.now);
                 self.on_ack(header, Some(&body), cx)?;
+                if header.length == 1 {
+                    self.on_dropped(header.message, cx.now);
+                }
             }
             // It cannot tell of both classes, so that it acknowledges nothing ([WIRE-9.5]).
             Kind::Nak => self.on_nak(header, cx.now),
             _ => self.on_ack(header, None, cx)?,
         }
+        Ok(())
+    }
+
+    /// What is neither sequenced nor asks for an answer.
+    #[inline]
+    pub(super) fn on_unsequenced<U: Upcalls>(
+        &mut self,
+        from: Path,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) {
         match header.kind {
-            Kind::Data if header.flags.contains(Flags::UNRELIABLE) => {
-                self.on_unreliable(header, payload, cx);
-            }
-            kind if kind.is_sequenced() => self.on_sequenced(from, header, payload, cx)?,
+            Kind::Data => self.on_unreliable(header, payload, cx),
             Kind::Answer => self.on_answer(header, payload, cx),
-            Kind::Probe => {
-                if self.liveness.on_probe(header.message) {
-                    self.on_fresh(from, cx.now);
-                }
-                self.answer_to = Some((header.message, from));
-            }
             Kind::ProbeAnswer if self.liveness.on_answer(header.message) => {
                 self.on_fresh(from, cx.now);
             }
             _ => {}
         }
+    }
+
+    /// Whether the connection goes on.
+    #[inline]
+    pub(super) fn verdict(&self) -> Result<(), End> {
         match self.close_sequence {
             Some(close) if distance(self.flights.first(), close) > 0 => Err(End::Left),
             _ if self.has_left => Err(End::Gone(Cause::Closed)),
@@ -71,7 +104,7 @@ impl Connection {
 
     /// Something that the peer has sent just now: it lives, and this is where it is ([WIRE-12.4]).
     #[inline]
-    fn on_fresh(&mut self, from: Path, now: Time) {
+    pub(super) fn on_fresh(&mut self, from: Path, now: Time) {
         self.liveness.on_heard(now);
         self.path = from;
     }
@@ -134,6 +167,16 @@ impl Connection {
         }
     }
 
+    /// The peer has dropped a packet that came before others, and all between.
+    #[cold]
+    fn on_dropped(&mut self, sequence: u32, now: Time) {
+        let trip = self.trip.base().unwrap_or_default();
+        if self.flights.lose_until(now, sequence, trip) > 0 {
+            // What was dropped because of others is no sign that the network is full.
+            self.congestion.on_lost(now, 1, self.trip.smoothed());
+        }
+    }
+
     fn on_nak(&mut self, header: &Header, now: Time) {
         let reason = u8::try_from(header.length).ok();
         let class = match reason.and_then(NakReason::from_number) {
@@ -181,7 +224,8 @@ impl Connection {
             cx.common.drops.duplicate += 1;
             return;
         }
-        let room = !cx.up.is_full() && !cx.common.is_closing;
+        let cost = crate::buffers::Buffers::cost(payload.len());
+        let room = !cx.up.is_full() && !cx.common.is_closing && cost <= cx.common.pool_room_bytes();
         let name = room
             .then(|| cx.common.pool.take(payload.len(), self.id))
             .flatten();
@@ -189,7 +233,7 @@ impl Connection {
             cx.common.drops.unreliable += 1;
             return;
         };
-        self.inbox.pool_bytes += crate::buffers::Buffers::cost(payload.len());
+        self.inbox.pool_bytes += cost;
         copy(&mut cx.common.pool, name, 0, payload);
         deliver_system(name, header.length, self.sender(), cx);
     }
@@ -285,7 +329,7 @@ impl Connection {
 
     /// Does what a sequenced packet says. False: there is no room for what it would need, and it is not taken.
     #[inline]
-    fn process<U: Upcalls>(
+    pub(super) fn process<U: Upcalls>(
         &mut self,
         header: &Header,
         payload: &[u8],

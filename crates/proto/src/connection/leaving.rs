@@ -7,6 +7,7 @@ use super::packet::{Content, Packet, inline};
 use super::{Connection, Stage};
 use crate::common::Context;
 use crate::message::Class;
+use crate::serial::distance;
 use crate::slab::Name;
 use crate::time::Time;
 use crate::transmit::{Payload, Transmit};
@@ -219,9 +220,21 @@ impl Connection {
         if !self.congestion.permits(self.flights.under_way()) {
             // Nothing more leaves before something is acknowledged.
             header.flags |= Flags::ACK_NOW;
+        } else if self.asks_interface && self.is_last_for_now(now) {
+            header.flags |= Flags::ACK_NOW;
+            self.asked = sequence;
         }
         self.on_sequenced_sent(now);
         self.finish(header, packet.payload())
+    }
+
+    /// Whether an interface program would wait in vain for another packet to acknowledge this one with ([MCP-5.4]).
+    /// Once a round trip is enough: the others are acknowledged by eights.
+    fn is_last_for_now(&self, now: Time) -> bool {
+        distance(self.asked, self.flights.first()) < 0
+            && !self.flights.has_lost()
+            && !self.inbox.has_controls()
+            && !self.has_data(now)
     }
 
     fn again(&mut self, now: Time, sequence: u32, packet: Packet, flags: Flags) -> Transmit {
@@ -267,7 +280,11 @@ impl Connection {
         // It speaks of what has been looked at, refused or not.
         let mut transmit = self.finish(header, Payload::EMPTY);
         header = self.addressed(header);
-        header.ack = self.window.expected();
+        header.ack = match self.serving {
+            None => self.window.expected(),
+            // The interface program may have taken more than was looked at here, or less.
+            Some(_) => refused.sequence.wrapping_add(1),
+        };
         transmit.header = header.to_bytes();
         // What it does not acknowledge is acknowledged in full, and told again, soon.
         self.acks.at_once(now);
@@ -322,6 +339,10 @@ impl Connection {
             };
             inline(&body.to_bytes())
         };
+        if let Some(sequence) = self.dropped.take() {
+            header.message = sequence;
+            header.length = 1;
+        }
         header.payload_len_bytes = payload.len_bytes() as u16;
         let mut transmit = self.finish(header, payload);
         let mut header = self.addressed(header);

@@ -14,6 +14,7 @@ pub mod packet;
 pub mod recent;
 pub mod recovery;
 pub mod round_trip;
+pub mod serving;
 pub mod stash;
 pub mod timers;
 pub mod window;
@@ -43,6 +44,7 @@ use pacing::Pacer;
 use recent::Recent;
 use recovery::Recovery;
 use round_trip::RoundTrip;
+use serving::Serving;
 use stash::Stash;
 use window::Window;
 
@@ -92,6 +94,8 @@ pub struct Agreed {
     pub cookie: u64,
     /// Packets that the peer keeps track of beyond the oldest that is missing ([WIRE-5.2]).
     pub window: u32,
+    /// An interface program answers for the peer.
+    pub has_interface: bool,
 }
 
 /// See the module.
@@ -130,7 +134,14 @@ pub struct Connection {
     /// Sequence of CLOSE, once it has left.
     close_sequence: Option<u32>,
     is_closing: bool,
+    /// Whether an interface program answers for the peer, and the latest packet for which it was asked to ([MCP-5.4]).
+    asks_interface: bool,
+    asked: u32,
 
+    /// An interface program does the receiving half, or is going to.
+    pub serving: Option<Box<Serving>>,
+    /// A packet that came and was dropped, to be told with the next ACK ([WIRE-2.8]).
+    dropped: Option<u32>,
     window: Window,
     acks: Acks,
     stash: Stash,
@@ -188,6 +199,10 @@ impl Connection {
             unreliable_number: 0,
             close_sequence: None,
             is_closing: false,
+            asks_interface: false,
+            asked: 0,
+            serving: None,
+            dropped: None,
             window: Window::default(),
             acks: Acks::default(),
             stash: Stash::default(),
@@ -219,6 +234,8 @@ impl Connection {
     /// The set-up is agreed, and this is what to send to.
     pub fn agree(&mut self, now: Time, agreed: Agreed, keys: Keys, peer_id: u32, stage: Stage) {
         self.agreed = Some(agreed);
+        self.asks_interface = agreed.has_interface;
+        self.asked = self.flights.first().wrapping_sub(1);
         self.keys = keys;
         self.peer_id = peer_id;
         self.stage = stage;
@@ -242,6 +259,9 @@ impl Connection {
     /// The peer knows the connection as well.
     pub fn on_up<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) {
         self.stage = Stage::Up;
+        if self.serving.is_some() {
+            cx.common.to_enter.push_back(self.id);
+        }
         if !self.is_mirror {
             cx.up.peer_up(self.peer);
         }
@@ -276,6 +296,7 @@ impl Connection {
             + self.flights.memory_bytes()
             + self.stash.memory_bytes()
             + self.owner.memory_bytes()
+            + self.serving.as_ref().map_or(0, |_| size_of::<Serving>())
     }
 
     pub fn info(&self) -> PeerInfo {

@@ -40,6 +40,7 @@ impl Connection {
             self.recovery.deadline(&self.flights, &self.trip),
             self.release_at(now).filter(|at| *at > now),
             self.requester.deadline(self.patience()),
+            self.tell_at(),
         ]
         .into_iter()
         .flatten()
@@ -84,6 +85,7 @@ impl Connection {
             self.doubt = None;
         }
         self.acks.on_time(now);
+        self.tell_again(now);
         match self.recovery.due(now, &self.flights, &self.trip) {
             None => {}
             Some(Due::Reordering) => self.find_lost(now),

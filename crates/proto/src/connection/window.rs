@@ -1,6 +1,6 @@
 //! Which sequenced packets have been taken: the receiver's side ([WIRE-5]).
 
-use crate::serial::distance;
+use crate::serial::{before, distance};
 
 /// Packets that a sender may be ahead of the oldest that is missing ([WIRE-5.2]).
 pub const WINDOW: u32 = 1024;
@@ -32,6 +32,22 @@ impl Window {
         Self {
             expected,
             ..Self::default()
+        }
+    }
+
+    /// As somebody else has left it.
+    pub fn resume(&mut self, expected: u32, taken: [u64; WORDS]) {
+        *self = Self {
+            expected,
+            taken,
+            ahead: taken.iter().map(|word| word.count_ones()).sum(),
+        };
+    }
+
+    /// Somebody else takes what comes, and says that all before `expected` was taken.
+    pub fn on_told(&mut self, expected: u32) {
+        if before(self.expected, expected) {
+            self.expected = expected;
         }
     }
 

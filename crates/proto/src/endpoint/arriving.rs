@@ -57,6 +57,9 @@ impl Endpoint {
             self.common.drops.check += 1;
             return;
         }
+        if connection.serving.is_some() && header.is_sequenced() {
+            return self.on_bypass(place, now, header, payload, up);
+        }
         let common = &mut self.common;
         let result = connection.on_packet(from, header, payload, &mut Context { now, common, up });
         self.settle(place, now, result, up);

@@ -4,6 +4,7 @@ mod arriving;
 mod leaving;
 mod refusing;
 mod requests;
+mod serving;
 mod setting_up;
 mod table;
 
@@ -29,6 +30,7 @@ use crate::upcalls::Upcalls;
 use table::Table;
 
 pub use crate::message::EAGER_MAX as SYSTEM_MAX;
+pub use serving::{Entering, Record, Told};
 
 /// Free memory kept for copies of what is sent.
 const COPIES_KEPT_BYTES: usize = 4 << 20;
@@ -53,6 +55,8 @@ pub struct Endpoint {
     /// Attempts at connections so far.
     attempts: u32,
     refused_at: Time,
+    /// Connections that were taken back, by what the control page knows of their numbers.
+    taken_back: Vec<u32>,
 }
 
 impl Endpoint {
@@ -70,6 +74,9 @@ impl Endpoint {
             past: Traffic::default(),
             random,
             spent: Vec::new(),
+            to_enter: VecDeque::new(),
+            to_take_back: VecDeque::new(),
+            to_remove: VecDeque::new(),
             is_closing: false,
             config,
         };
@@ -84,6 +91,7 @@ impl Endpoint {
             ended: EndedList::default(),
             attempts: 0,
             refused_at: Time(0),
+            taken_back: Vec::new(),
         }
     }
 
@@ -156,6 +164,9 @@ impl Endpoint {
         let Some(mut connection) = self.connections.remove(place) else {
             return;
         };
+        if connection.serving.is_some() {
+            self.common.to_remove.push_back(connection.id);
+        }
         if let Some(agreed) = connection.agreed {
             let by_close = end == End::Gone(crate::error::Cause::Closed);
             let ended = Ended {

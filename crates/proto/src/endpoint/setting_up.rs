@@ -78,6 +78,7 @@ impl Endpoint {
         }
         body.responder_incarnation = self.common.config.incarnation;
         body.window_packets = WINDOW as u16;
+        body.has_interface = self.common.config.has_interface();
         body.cookie_time = now.0;
         body.cookie = self.baker.bake(from, ports(header), &body);
         let mut answer = Header::new(Kind::Welcome);
@@ -179,12 +180,14 @@ impl Endpoint {
             attempt: header.message,
             cookie: body.cookie,
             window: u32::from(body.window_packets).clamp(1, WINDOW),
+            has_interface: body.has_interface,
         };
         let to_connection = header.from_connection;
         let greeting = Greeting {
             attempt,
             body: Setup {
                 window_packets: WINDOW as u16,
+                has_interface: self.common.config.has_interface(),
                 ..body
             },
             to_connection,
@@ -197,6 +200,7 @@ impl Endpoint {
         };
         let stage = Stage::Confirming(greeting);
         connection.agree(now, agreed, keys, to_connection, stage);
+        connection.await_interface(&self.common.config);
         if let Some(trip) = trip {
             connection.on_set_up_trip(now, trip);
         }
@@ -230,6 +234,7 @@ impl Endpoint {
             attempt: attempt_of(body.initiator_nonce),
             cookie: body.cookie,
             window: u32::from(body.window_packets).clamp(1, WINDOW),
+            has_interface: body.has_interface,
         };
         let transcript = Transcript {
             initiator: (body.initiator_node, header.from_port),
@@ -328,6 +333,7 @@ impl Endpoint {
         connection.id = proposed;
         connection.is_mirror = peer == self.common.config.address;
         connection.agree(now, agreed, keys, peer_id, Stage::Up);
+        connection.await_interface(&self.common.config);
         connection.confirm(now);
         let inserted = self
             .connections

@@ -66,6 +66,8 @@ pub struct Inbox {
     kept_bytes: usize,
     /// Messages of this peer that wait for a buffer.
     pub waiting: u32,
+    /// An interface program has taken what comes: nothing of it can be refused that it refuses itself ([MCP-6.4]).
+    pub is_served: bool,
 }
 
 impl Inbox {
@@ -152,11 +154,23 @@ impl Inbox {
             Class::System => &mut self.pool_bytes,
             Class::Normal => &mut self.kept_bytes,
         };
-        if *share_bytes + cost > cx.common.pool.room_bytes() {
+        if *share_bytes + cost > cx.common.pool_room_bytes() {
             return None;
         }
         let name = cx.common.pool.take(len_bytes as usize, sender.connection)?;
         *share_bytes += cost;
+        Some(name)
+    }
+
+    /// Room that was kept free for what is in the interface program's ring.
+    fn promised_room<U: Upcalls>(
+        &mut self,
+        len_bytes: u64,
+        sender: Sender,
+        cx: &mut Context<'_, U>,
+    ) -> Option<Name> {
+        let name = cx.common.pool.take(len_bytes as usize, sender.connection)?;
+        self.pool_bytes += Buffers::cost(len_bytes as usize);
         Some(name)
     }
 
@@ -168,10 +182,12 @@ impl Inbox {
         sender: Sender,
         cx: &mut Context<'_, U>,
     ) -> bool {
-        if cx.up.is_full() {
-            return false;
-        }
-        let Some(name) = self.room(Class::System, header.length, sender, cx) else {
+        let name = match self.is_served {
+            true => self.promised_room(header.length, sender, cx),
+            false if cx.up.is_full() => None,
+            false => self.room(Class::System, header.length, sender, cx),
+        };
+        let Some(name) = name else {
             return false;
         };
         copy(&mut cx.common.pool, name, 0, payload);
@@ -337,9 +353,37 @@ impl Inbox {
                 _ => false,
             },
         };
-        open.received_bytes += payload.len() as u64;
+        self.count(index, payload.len() as u64, placed, sender, cx);
+        Ok(())
+    }
+
+    /// A piece that the interface program has put into its place ([MCP-4.6]).
+    pub fn on_placed<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        sender: Sender,
+        cx: &mut Context<'_, U>,
+    ) {
+        if let Some(index) = self.find(header.message) {
+            let len_bytes = u64::from(header.payload_len_bytes);
+            self.count(index, len_bytes, true, sender, cx);
+        }
+    }
+
+    /// So much more of an open message is here, or could not be placed.
+    #[inline]
+    fn count<U: Upcalls>(
+        &mut self,
+        index: usize,
+        len_bytes: u64,
+        placed: bool,
+        sender: Sender,
+        cx: &mut Context<'_, U>,
+    ) {
+        let open = &mut self.open[index];
+        open.received_bytes += len_bytes;
         if placed && open.received_bytes < open.arrival.len_bytes {
-            return Ok(());
+            return;
         }
         let open = self.open.swap_remove(index);
         self.granted -= usize::from(open.is_granted);
@@ -348,8 +392,7 @@ impl Inbox {
             To::Target(target) => self.end(open.arrival, target, placed, sender, cx),
             To::Waiting(waiting) => self.is_here(waiting, sender, cx),
         }
-        self.grant();
-        Ok(())
+        self.grant(sender, cx);
     }
 
     fn is_here<U: Upcalls>(&mut self, waiting: Name, sender: Sender, cx: &mut Context<'_, U>) {
@@ -384,7 +427,6 @@ impl Inbox {
         self.waiting -= 1;
         let Kept::Here(name) = entry.payload else {
             self.begin(entry.arrival, target, sender, cx);
-            self.grant();
             return;
         };
         let len_bytes = entry.arrival.len_bytes;
@@ -420,17 +462,22 @@ impl Inbox {
             self.end(arrival, target, true, sender, cx);
         } else {
             self.ungranted.push_back((arrival, target));
-            self.grant();
+            self.grant(sender, cx);
         }
     }
 
     /// Asks for messages in the order in which they have met their buffers.
-    fn grant(&mut self) {
+    fn grant<U: Upcalls>(&mut self, sender: Sender, cx: &mut Context<'_, U>) {
         while self.granted < GRANTS_MAX {
             let Some((arrival, target)) = self.ungranted.pop_front() else {
                 break;
             };
             self.open(arrival, 0, To::Target(target), true);
+            if self.is_served {
+                let (message, len_bytes) = (arrival.message, arrival.len_bytes);
+                cx.up
+                    .granted(sender.connection, message, target.op, len_bytes);
+            }
             self.controls.push_back(Packet::cts(arrival.message));
         }
     }

@@ -54,6 +54,16 @@ impl Refusals {
         self.tell[class as usize] = false;
     }
 
+    /// The sender may not have heard.
+    pub fn tell_again(&mut self, class: Class) {
+        self.tell[class as usize] = self.of(class).is_some();
+    }
+
+    /// As somebody else has left it.
+    pub fn resume(&mut self, class: Class, message: u32, sequence: u32) {
+        self.refused[class as usize] = Some(Refused { message, sequence });
+    }
+
     #[inline]
     pub fn must_tell(&self) -> bool {
         self.tell.contains(&true)

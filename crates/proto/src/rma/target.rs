@@ -9,6 +9,7 @@ use super::SLOTS;
 use crate::common::Context;
 use crate::connection::packet::{Content, Packet};
 use crate::error::Refusal;
+use crate::interface;
 use crate::message::inbox::Sender;
 use crate::message::outgoing::Broken;
 use crate::names::{Atomic, WindowPut};
@@ -43,6 +44,28 @@ impl Owner {
         !self.answers.is_empty()
     }
 
+    /// Whether a request can be answered.
+    pub fn has_room(&self) -> bool {
+        self.answers.len() < ANSWERS_MAX
+    }
+
+    /// What an interface program has performed, and what it has left to us.
+    pub fn resume(&mut self, outcomes: &[Option<interface::Outcome>]) {
+        for (slot, theirs) in outcomes.iter().enumerate().take(SLOTS) {
+            let Some(theirs) = theirs.filter(|outcome| outcome.is_ours) else {
+                continue;
+            };
+            let outcomes = self.outcomes.get_or_insert_with(|| Box::new([None; SLOTS]));
+            outcomes[slot] = Some(Outcome {
+                operation: theirs.number,
+                is_done: theirs.is_done,
+                status: theirs.status,
+                value: theirs.value,
+                start: theirs.start,
+            });
+        }
+    }
+
     pub fn next_answer(&mut self) -> Option<Packet> {
         self.answers.pop_front()
     }
@@ -67,7 +90,7 @@ impl Owner {
         if slot >= SLOTS {
             return Err(Broken("slot"));
         }
-        if self.answers.len() >= ANSWERS_MAX {
+        if !self.has_room() {
             return Ok(false);
         }
         let outcomes = self.outcomes.get_or_insert_with(|| Box::new([None; SLOTS]));

@@ -110,6 +110,7 @@ impl Attempt {
             initiator_node: common.config.address.node.into(),
             responder_node: peer.node.into(),
             window_packets: WINDOW as u16,
+            has_interface: common.config.has_interface(),
             ..Setup::default()
         };
         let mut header = Header::new(Kind::Hello);

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod front;
 pub mod port;
 
 use std::cmp::Reverse;
@@ -53,6 +54,7 @@ pub struct Host {
     pub port: Port,
     pub key: [u8; 32],
     pub is_cut: bool,
+    pub front: Option<front::Front>,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +93,7 @@ impl World {
                     port: Port::default(),
                     key: KEY,
                     is_cut: false,
+                    front: None,
                 }
             })
             .collect();
@@ -139,6 +142,7 @@ impl World {
 
     pub fn flush(&mut self, host: usize) {
         let now = self.now;
+        self.manage(host);
         loop {
             let Host { endpoint, port, .. } = &mut self.hosts[host];
             port.meet_waiting(now, endpoint);
@@ -205,9 +209,7 @@ impl World {
                 };
                 self.now = self.now.max(at);
                 if !self.hosts[arrival.to].is_cut {
-                    self.act(arrival.to, |endpoint, now, port| {
-                        endpoint.handle(now, path(arrival.from), &arrival.bytes, port);
-                    });
+                    self.receive(arrival.from, arrival.to, &arrival.bytes);
                 }
                 true
             }

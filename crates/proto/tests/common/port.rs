@@ -21,6 +21,7 @@ pub enum News {
     Sent(OpId, u64, Result<(), OpError>),
     Rma(OpId, u64, Result<(), OpError>),
     Put(u64, u64),
+    Written(u16, u64, u64),
     Up(Address),
     Gone(Address, Cause),
 }
@@ -37,6 +38,8 @@ pub struct Port {
     pub is_full: bool,
     pub unreachable: bool,
     pub withdrawn: usize,
+    /// Connection, message, buffer and length of what may be placed directly.
+    pub granted: Vec<(u32, u32, OpId, u64)>,
 }
 
 impl Port {
@@ -202,6 +205,14 @@ impl Upcalls for Port {
             self.news.push_back(News::Put(put.start, put.len_bytes));
         }
         Ok(())
+    }
+
+    fn granted(&mut self, connection: u32, message: u32, op: OpId, len_bytes: u64) {
+        self.granted.push((connection, message, op, len_bytes));
+    }
+
+    fn window_written(&mut self, _: Address, window: u16, start: u64, len_bytes: u64) {
+        self.news.push_back(News::Written(window, start, len_bytes));
     }
 
     fn window_get(

@@ -1,0 +1,251 @@
+//! A connection whose receiving half an interface program does ([MCP-1.4], [MCP-6.4]).
+//!
+//! From the set-up on it *waits*: nothing sequenced is taken from the socket until the agent has answered. Then it is
+//! *served*: what comes is told by records. If packets go on to come past the interface program it *returns*: what the
+//! interface program knows is waited for, and then the connection is as any other.
+
+use bcl_wire::{Flags, Header, Kind};
+
+use super::{Connection, End, Stage};
+use crate::buffers::Buffers;
+use crate::common::Context;
+use crate::config::Config;
+use crate::interface::ConnectionState;
+use crate::message::Class;
+use crate::message::outgoing::Broken;
+use crate::names::Path;
+use crate::serial::before;
+use crate::time::{Span, Time};
+use crate::upcalls::Upcalls;
+
+/// What comes by the socket for so long after a connection was entered may have come before.
+const SETTLED_AFTER: Span = Span::from_ms(100);
+/// Until a refusal is told again ([MCP-6.4]), at first and at last.
+const FIRST_PAUSE: Span = Span::from_ms(2);
+const LAST_PAUSE: Span = Span::from_ms(100);
+
+/// See the module.
+#[derive(Debug)]
+pub struct Serving {
+    pub step: Step,
+    /// The latest sequenced packet that was dropped because it came by the socket.
+    dropped: Option<u32>,
+    /// When messages on normal channels are refused: when that is told again, and how long the pause was.
+    tell_at: Option<Time>,
+    pause: Span,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Waiting,
+    Served { since: Time },
+    Returning,
+}
+
+/// What a record says beside header and payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Note {
+    pub is_placed: bool,
+    pub is_acked: bool,
+    pub ack: u32,
+    pub place: u32,
+}
+
+impl Connection {
+    /// The connection is agreed; an interface program may be going to serve it ([MCP-1.5]).
+    pub fn await_interface(&mut self, config: &Config) {
+        let by_ipv4 = self.path.to.ip().to_canonical().is_ipv4();
+        if config.has_interface() && by_ipv4 && !self.is_mirror {
+            self.serving = Some(Box::new(Serving {
+                step: Step::Waiting,
+                dropped: None,
+                tell_at: None,
+                pause: Span::ZERO,
+            }));
+        }
+    }
+
+    /// The agent has entered it.
+    pub fn on_entered(&mut self, now: Time) {
+        let Some(serving) = self.serving.as_deref_mut() else {
+            return;
+        };
+        if serving.step == Step::Waiting {
+            serving.step = Step::Served { since: now };
+            self.inbox.is_served = true;
+            self.dropped = serving.dropped.take();
+            self.acks.at_once(now);
+        }
+    }
+
+    /// The agent has not entered it.
+    pub fn on_not_entered(&mut self, now: Time) {
+        self.dropped = self.serving.take().and_then(|serving| serving.dropped);
+        self.acks.at_once(now);
+    }
+
+    /// Goes on where the interface program has stopped ([MCP-6.3]).
+    pub fn take_back(&mut self, now: Time, state: &ConnectionState) {
+        self.on_not_entered(now);
+        self.inbox.is_served = false;
+        self.window.resume(state.expected, state.taken);
+        if let Some((message, sequence)) = state.refused {
+            self.inbox.refusals.resume(Class::System, message, sequence);
+        }
+        self.owner.resume(&state.outcomes);
+    }
+
+    /// A sequenced packet that came by the socket. True: too late for one that was sent before the connection was entered.
+    pub fn on_bypass<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Result<bool, End> {
+        cx.common.drops.bypass += 1;
+        self.on_any(header, payload, cx)?;
+        let Some(serving) = self.serving.as_deref_mut() else {
+            return Ok(false);
+        };
+        if serving
+            .dropped
+            .is_none_or(|last| before(last, header.sequence))
+        {
+            serving.dropped = Some(header.sequence);
+        }
+        Ok(match serving.step {
+            Step::Served { since } => cx.now.since(since) >= SETTLED_AFTER,
+            Step::Waiting | Step::Returning => false,
+        })
+    }
+
+    /// A packet that the interface program has checked, and taken if it is a sequenced one. False: there is no room
+    /// for it now.
+    pub fn on_record<U: Upcalls>(
+        &mut self,
+        from: Path,
+        note: &Note,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Result<bool, End> {
+        if !self.has_room_for(note, header, cx) {
+            return Ok(false);
+        }
+        self.on_entered(cx.now);
+        self.on_any(header, payload, cx)?;
+        self.window.on_told(note.ack);
+        match header.kind {
+            Kind::Probe => {
+                // It was answered.
+                if self.liveness.on_probe(header.message) {
+                    self.on_fresh(from, cx.now);
+                }
+            }
+            _ if header.is_sequenced() => {
+                self.on_told(note, header, payload, cx)?;
+                self.on_fresh(from, cx.now);
+                self.acks.on_told(cx.now, note.is_acked);
+                self.look_at_refusals(cx.now);
+            }
+            _ => self.on_unsequenced(from, header, payload, cx),
+        }
+        self.verdict().map(|()| true)
+    }
+
+    fn has_room_for<U: Upcalls>(&self, note: &Note, header: &Header, cx: &Context<'_, U>) -> bool {
+        match header.kind {
+            _ if note.is_placed || cx.common.is_closing => true,
+            Kind::Put | Kind::Get | Kind::Atomic => self.owner.has_room(),
+            Kind::Data if header.channel == 0 && header.flags.contains(Flags::FIRST) => {
+                let is_unreliable = header.flags.contains(Flags::UNRELIABLE);
+                let cost = Buffers::cost(header.length as usize);
+                is_unreliable || cost <= cx.common.pool.room_bytes()
+            }
+            _ => true,
+        }
+    }
+
+    fn on_told<U: Upcalls>(
+        &mut self,
+        note: &Note,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Result<(), Broken> {
+        let sender = self.sender();
+        let (window, start) = (header.channel, u64::from(note.place));
+        match header.kind {
+            Kind::Body if note.is_placed => self.inbox.on_placed(header, sender, cx),
+            Kind::Put if note.is_placed => {
+                cx.up
+                    .window_written(self.peer, window, start, header.length);
+            }
+            Kind::Atomic if note.is_placed => cx.up.window_written(self.peer, window, start, 8),
+            _ if note.is_placed => {}
+            _ => {
+                self.process(header, payload, cx)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the interface program has acknowledged is not sent again by itself: a refusal is told until it is heard.
+    fn look_at_refusals(&mut self, now: Time) {
+        let is_refusing = self.inbox.refusals.of(Class::Normal).is_some();
+        let twice = self.trip.smoothed().unwrap_or_default().times(2);
+        let Some(serving) = self.serving.as_deref_mut() else {
+            return;
+        };
+        if !is_refusing {
+            serving.tell_at = None;
+            serving.pause = Span::ZERO;
+        } else if serving.tell_at.is_none() {
+            serving.pause = serving
+                .pause
+                .times(2)
+                .max(twice)
+                .max(FIRST_PAUSE)
+                .min(LAST_PAUSE);
+            serving.tell_at = Some(now + serving.pause);
+        }
+    }
+
+    pub(super) fn tell_at(&self) -> Option<Time> {
+        self.serving.as_deref()?.tell_at
+    }
+
+    /// Time has passed.
+    pub(super) fn tell_again(&mut self, now: Time) {
+        let Some(serving) = self.serving.as_deref_mut() else {
+            return;
+        };
+        if serving.tell_at.is_some_and(|at| at <= now) {
+            serving.tell_at = None;
+            self.inbox.refusals.tell_again(Class::Normal);
+            self.look_at_refusals(now);
+        }
+    }
+
+    /// Whether nobody takes what is sequenced: it is up, and the agent is to be asked.
+    pub fn is_waiting(&self) -> bool {
+        let is_waiting = self
+            .serving
+            .as_deref()
+            .is_some_and(|serving| serving.step == Step::Waiting);
+        is_waiting && matches!(self.stage, Stage::Up)
+    }
+
+    /// Whether it is to be taken back; then it is from now on.
+    pub fn begin_return(&mut self) -> bool {
+        let Some(serving) = self.serving.as_deref_mut() else {
+            return false;
+        };
+        let is_served = matches!(serving.step, Step::Served { .. });
+        if is_served {
+            serving.step = Step::Returning;
+        }
+        is_served
+    }
+}

@@ -1,0 +1,252 @@
+//! What the driver of a port has to do with an interface program and the agent that enters connections into its
+//! tables ([MCP-1.5], [MCP-6]).
+//!
+//! After each call that handles something: ask for [`Endpoint::next_to_enter`] and have the agent enter it, then
+//! [`entered`](Endpoint::entered) or [`not_entered`](Endpoint::not_entered); meanwhile its sequenced packets are lost.
+//! [`Endpoint::next_to_take_back`]: give it back on the control page, ask the agent for its state and to remove it,
+//! handle all records of the ring, then [`taken_back`](Endpoint::taken_back). [`Endpoint::next_to_remove`]: have the agent
+//! remove it. And say [`refuse_system`](Endpoint::refuse_system) on the control page whenever that has changed.
+
+use bcl_wire::Header;
+
+use super::Endpoint;
+use crate::common::Context;
+use crate::connection::End;
+use crate::connection::serving::Note;
+use crate::error::Cause;
+use crate::interface::ConnectionState;
+use crate::names::{Address, Path};
+use crate::time::Time;
+use crate::upcalls::Upcalls;
+
+/// What the control page knows of a connection's number ([MCP-6.3]).
+const SHARED_MASK: u32 = 1023;
+
+/// A connection for the interface program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entering {
+    /// Our number of it.
+    pub id: u32,
+    /// The peer's.
+    pub peer_id: u32,
+    /// Who.
+    pub peer: Address,
+    /// Where the peer is.
+    pub path: Path,
+    /// Key of what the peer sends.
+    pub theirs: [u8; 16],
+    /// Key of what the peer is sent.
+    pub ours: [u8; 16],
+    /// All of the peer's sequenced packets before this were taken.
+    pub expected: u32,
+}
+
+/// What the interface program says of a packet ([MCP-6.1]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Where it came from.
+    pub from: Path,
+    /// Its payload, or its effect, is where it belongs already.
+    pub is_placed: bool,
+    /// All that was taken is acknowledged.
+    pub is_acked: bool,
+    /// What may be acknowledged from now on.
+    pub ack: u32,
+    /// Of a placed PUT or ATOMIC: where in the window the access began.
+    pub place: u32,
+    /// The packet's header.
+    pub header: &'a [u8; crate::HEADER_BYTES],
+    /// Its payload.
+    pub payload: &'a [u8],
+}
+
+/// What has become of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// It can be given back.
+    Taken,
+    /// There is no room for it: it is to stay in the ring, and to be handled again later.
+    NoRoom,
+}
+
+impl Endpoint {
+    /// A connection that is to be entered into the interface program's tables.
+    pub fn next_to_enter(&mut self, now: Time, up: &mut impl Upcalls) -> Option<Entering> {
+        while let Some(id) = self.common.to_enter.pop_front() {
+            let Some(connection) = self
+                .connections
+                .place_of(id)
+                .and_then(|place| self.connections.get(place))
+                .filter(|connection| connection.is_waiting())
+            else {
+                continue;
+            };
+            let entering = Entering {
+                id,
+                peer_id: connection.peer_id,
+                peer: connection.peer,
+                path: connection.path,
+                theirs: connection.keys.theirs.to_bytes(),
+                ours: connection.keys.ours.to_bytes(),
+                expected: connection.expected(),
+            };
+            if !self.taken_back.contains(&(id & SHARED_MASK)) {
+                return Some(entering);
+            }
+            self.not_entered(now, id, up);
+        }
+        None
+    }
+
+    /// The agent has entered a connection: the interface program takes what comes for it from now on.
+    pub fn entered(&mut self, now: Time, id: u32, up: &mut impl Upcalls) {
+        let Some(place) = self.connections.place_of(id) else {
+            return;
+        };
+        if let Some(connection) = self.connections.get_mut(place) {
+            connection.on_entered(now);
+        }
+        if self.taken_back.contains(&(id & SHARED_MASK)) {
+            self.begin_return(id);
+        }
+        self.settle(place, now, Ok(()), up);
+    }
+
+    /// The agent cannot, or will not, enter a connection: it goes on without.
+    pub fn not_entered(&mut self, now: Time, id: u32, up: &mut impl Upcalls) {
+        let Some(place) = self.connections.place_of(id) else {
+            return;
+        };
+        if let Some(connection) = self
+            .connections
+            .get_mut(place)
+            .filter(|connection| connection.is_waiting())
+        {
+            connection.on_not_entered(now);
+        }
+        self.settle(place, now, Ok(()), up);
+    }
+
+    /// What the interface program has put into the ring. The records are given in their order.
+    pub fn handle_record(&mut self, now: Time, record: &Record<'_>, up: &mut impl Upcalls) -> Told {
+        self.free_spent();
+        let Ok(header) = bcl_wire::parse_header(record.header) else {
+            self.common.drops.malformed += 1;
+            return Told::Taken;
+        };
+        let Some((place, connection)) = self
+            .connections
+            .place_of(header.to_connection)
+            .and_then(|place| Some((place, self.connections.get_mut(place)?)))
+            .filter(|(_, connection)| connection.serving.is_some())
+        else {
+            self.common.drops.no_connection += 1;
+            return Told::Taken;
+        };
+        let note = Note {
+            is_placed: record.is_placed,
+            is_acked: record.is_acked,
+            ack: record.ack,
+            place: record.place,
+        };
+        let common = &mut self.common;
+        let mut cx = Context { now, common, up };
+        let result = connection.on_record(record.from, &note, &header, record.payload, &mut cx);
+        let told = match result {
+            Ok(false) => Told::NoRoom,
+            _ => Told::Taken,
+        };
+        self.settle(place, now, result.map(drop), up);
+        told
+    }
+
+    /// A sequenced packet came by the socket for a connection that is, or is to be, served.
+    #[cold]
+    pub(super) fn on_bypass(
+        &mut self,
+        place: u32,
+        now: Time,
+        header: &Header,
+        payload: &[u8],
+        up: &mut impl Upcalls,
+    ) {
+        let Some(connection) = self.connections.get_mut(place) else {
+            return;
+        };
+        let id = connection.id;
+        let common = &mut self.common;
+        let result = connection.on_bypass(header, payload, &mut Context { now, common, up });
+        if result == Ok(true) {
+            self.give_back(id);
+        }
+        self.settle(place, now, result.map(drop), up);
+    }
+
+    /// The interface program is to leave this connection alone from now on, and with it those that it cannot tell
+    /// from it on the control page.
+    pub fn give_back(&mut self, id: u32) {
+        let shared = id & SHARED_MASK;
+        if !self.taken_back.contains(&shared) {
+            self.taken_back.push(shared);
+        }
+        let ids: Vec<u32> = self.connections.iter().map(|other| other.id).collect();
+        for id in ids.into_iter().filter(|id| id & SHARED_MASK == shared) {
+            self.begin_return(id);
+        }
+    }
+
+    fn begin_return(&mut self, id: u32) {
+        let connection = self
+            .connections
+            .place_of(id)
+            .and_then(|place| self.connections.get_mut(place));
+        if connection.is_some_and(|connection| connection.begin_return()) {
+            self.common.to_take_back.push_back(id);
+        }
+    }
+
+    /// A connection that is to be given back on the control page, and whose state is wanted.
+    pub fn next_to_take_back(&mut self) -> Option<u32> {
+        self.common.to_take_back.pop_front()
+    }
+
+    /// All that the interface program has put into the ring for a connection that was given back has been
+    /// handled, and this is its state. Without it the connection is over.
+    pub fn taken_back(
+        &mut self,
+        now: Time,
+        id: u32,
+        state: Option<&ConnectionState>,
+        up: &mut impl Upcalls,
+    ) {
+        let Some(place) = self.connections.place_of(id) else {
+            return;
+        };
+        let Some(connection) = self
+            .connections
+            .get_mut(place)
+            .filter(|connection| connection.serving.is_some())
+        else {
+            return;
+        };
+        let result = match state {
+            Some(state) => {
+                connection.take_back(now, state);
+                Ok(())
+            }
+            None => Err(End::Gone(Cause::Restarted)),
+        };
+        self.settle(place, now, result, up);
+    }
+
+    /// A connection that has ended: nothing is to be taken for it any more.
+    pub fn next_to_remove(&mut self) -> Option<u32> {
+        self.common.to_remove.pop_front()
+    }
+
+    /// Whether the control page is to say that system messages are refused: there is just room for those that lie in
+    /// the ring.
+    pub fn refuse_system(&self, up: &impl Upcalls) -> bool {
+        up.is_full() || self.common.is_closing || self.common.pool_room_bytes() == 0
+    }
+}
