@@ -26,6 +26,9 @@ struct Options {
     /// Which kind of world; all of them if it is not given.
     #[arg(long, value_parser = PossibleValuesParser::new(KINDS.iter().map(|(kind, _)| *kind)))]
     world: Option<String>,
+    /// With interface programs in front of some ports.
+    #[arg(long)]
+    interfaces: bool,
     /// Print a time line: what programs ask for and are told, and what becomes of each packet.
     #[arg(long)]
     trace: bool,
@@ -44,7 +47,7 @@ fn main() -> ExitCode {
         let seed = options.seed.wrapping_add(run);
         for kind in kinds(&options) {
             worlds += 1;
-            match run_one(kind, seed, options.trace) {
+            match run_one(kind, seed, &options) {
                 Ok(report) if options.seconds.is_none() && options.count == 1 => {
                     line(&format!("{kind}, seed {seed}: {report}"));
                 }
@@ -69,11 +72,13 @@ fn kinds(options: &Options) -> impl Iterator<Item = &'static str> {
     all.filter(move |kind| wanted.as_ref().is_none_or(|wanted| wanted == kind))
 }
 
-fn run_one(kind: &str, seed: u64, trace: bool) -> Result<Report, Box<Wrong>> {
+fn run_one(kind: &str, seed: u64, options: &Options) -> Result<Report, Box<Wrong>> {
     // The kinds come from the list, so there is a plan for each.
-    let Some(plan) = Plan::new(kind, seed) else {
+    let Some(mut plan) = Plan::new(kind, seed) else {
         unreachable!("{kind} is in the list of kinds");
     };
+    plan.interfaces = options.interfaces;
+    let trace = options.trace;
     if trace {
         line(&format!("{plan:?}"));
     }

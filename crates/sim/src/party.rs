@@ -24,6 +24,17 @@ pub struct Setup {
     pub dead_after_ns: u64,
     /// How long its window is; it holds zeros at first.
     pub window_bytes: usize,
+    /// Whether the hosts of this world may have an interface program, each by its seed.
+    pub interfaces: bool,
+}
+
+/// What becomes of a datagram before the process has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interception {
+    /// It goes to the process's socket.
+    Pass,
+    /// It does not, and this goes back to where it came from.
+    Taken(Option<Vec<u8>>),
 }
 
 /// What a program asks for. `op` names the operation in the event that ends it.
@@ -167,6 +178,21 @@ pub trait Party: Sized {
 
     /// A datagram has come.
     fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &mut [u8]);
+
+    /// A datagram has come to the host, whether the process runs or not.
+    fn intercept(&mut self, _now_ns: u64, _from: SocketAddr, _bytes: &[u8]) -> Interception {
+        Interception::Pass
+    }
+
+    /// Whether there is something for the process of what was taken by [`intercept`](Self::intercept).
+    fn has_records(&mut self) -> bool {
+        false
+    }
+
+    /// The process looks at the first of that; false if it has no room for it.
+    fn handle_record(&mut self, _now_ns: u64) -> bool {
+        false
+    }
 
     /// The next datagram to send, and where to.
     fn transmit(&mut self, now_ns: u64) -> Option<(SocketAddr, Vec<u8>)>;

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use bcl_sim::Random;
 use bcl_sim::net::{
-    Bursts, CardId, Datagram, Fate, Faults, HostId, HostSpec, Life, LinkSpec, Network, Partition,
-    Rate, Site,
+    Bursts, CardId, Datagram, Fate, Faults, Handed, HostId, HostSpec, Life, LinkSpec, Network,
+    Partition, Rate, Site,
 };
 
 /// Two hosts, or more, on one switch.
@@ -40,7 +40,7 @@ impl Wire {
     fn run(&mut self) -> Vec<(u64, u32)> {
         let mut arrived = Vec::new();
         while let Some(now_ns) = self.net.next_ns() {
-            if let Some((_, datagram)) = self.net.step() {
+            if let Some(Handed::Process(_, datagram)) = self.net.step() {
                 arrived.push((now_ns, number(&datagram)));
             }
         }

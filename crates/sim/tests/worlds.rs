@@ -25,16 +25,19 @@ const ONCE_WRONG: &[(&str, u64, &str)] = &[
     ),
 ];
 
-/// What is wrong with the world of this kind and seed, if anything is.
-fn wrong(kind: &str, seed: u64) -> Option<String> {
-    let plan = Plan::new(kind, seed).expect("a kind of world");
+/// What is wrong with a world, if anything is.
+fn wrong(plan: Plan) -> Option<String> {
     let wrong = World::<Port>::new(plan).run().err()?;
     Some(wrong.to_string())
 }
 
+fn plan(kind: &str, seed: u64) -> Plan {
+    Plan::new(kind, seed).expect("a kind of world")
+}
+
 /// Runs a kind's seeds and shows the first few that are wrong.
-fn run(kind: &str) {
-    let found: Vec<String> = (0..SEEDS).filter_map(|seed| wrong(kind, seed)).collect();
+fn run(kind: &str, plan: impl Fn(u64) -> Plan) {
+    let found: Vec<String> = (0..SEEDS).filter_map(|seed| wrong(plan(seed))).collect();
     let shown = found.iter().take(5).map(|text| format!("\n  {text}"));
     assert!(
         found.is_empty(),
@@ -48,8 +51,18 @@ macro_rules! kinds {
     ($($kind:ident),* $(,)?) => {
         $(#[test]
         fn $kind() {
-            run(stringify!($kind));
+            let kind = stringify!($kind);
+            run(kind, |seed| plan(kind, seed));
         })*
+
+        /// The same worlds with interface programs in front of some ports.
+        mod interfaces {
+            $(#[test]
+            fn $kind() {
+                let kind = stringify!($kind);
+                super::run(kind, |seed| super::plan(kind, seed).with_interfaces());
+            })*
+        }
 
         #[test]
         fn every_kind_is_run() {
@@ -66,7 +79,7 @@ kinds!(
 #[test]
 fn what_was_once_wrong_is_right() {
     for (kind, seed, what) in ONCE_WRONG {
-        if let Some(found) = wrong(kind, *seed) {
+        if let Some(found) = wrong(plan(kind, *seed)) {
             panic!("again ({what}): {found}");
         }
     }
@@ -75,7 +88,9 @@ fn what_was_once_wrong_is_right() {
 #[test]
 fn the_same_seed_is_the_same_run() {
     for (kind, _) in KINDS {
-        let run = || World::<Port>::new(Plan::new(kind, 3).expect("a kind of world")).run();
-        assert_eq!(run(), run(), "{kind}");
+        let run = |plan: fn(Plan) -> Plan| World::<Port>::new(plan(self::plan(kind, 3))).run();
+        assert_eq!(run(|plan| plan), run(|plan| plan), "{kind}");
+        let with_interfaces = || run(Plan::with_interfaces);
+        assert_eq!(with_interfaces(), with_interfaces(), "{kind}");
     }
 }

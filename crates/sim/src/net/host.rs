@@ -63,6 +63,8 @@ pub(super) struct Host {
     pub(super) busy_until_ns: u64,
     /// Whether a look into the socket is in the schedule already.
     pub(super) will_look: bool,
+    /// Whether what comes is looked at before it goes to the socket.
+    pub(super) is_watched: bool,
 }
 
 impl Host {
@@ -74,6 +76,7 @@ impl Host {
             inbox_bytes: 0,
             busy_until_ns: 0,
             will_look: false,
+            is_watched: false,
         }
     }
 

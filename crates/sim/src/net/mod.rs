@@ -60,6 +60,15 @@ enum Step {
     Look(HostId),
 }
 
+/// Whom the network hands a datagram.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Handed {
+    /// A process, which has taken it out of its socket.
+    Process(HostId, Datagram),
+    /// A host whose datagrams are looked at before they go to a socket: see [`Network::receive`].
+    Host(HostId, Datagram),
+}
+
 struct Packet {
     datagram: Datagram,
     route: Route,
@@ -168,15 +177,25 @@ impl Network {
         self.schedule.next_ns()
     }
 
-    /// Does the next thing; tells if that handed a datagram to a process.
-    pub fn step(&mut self) -> Option<(HostId, Datagram)> {
+    /// Does the next thing; tells if that handed a datagram to somebody.
+    pub fn step(&mut self) -> Option<Handed> {
         match self.schedule.take()? {
             (now_ns, Step::Hop(packet)) => {
+                let host = packet.route.host();
+                let state = &self.hosts[host.0];
+                if state.is_watched && state.life != Life::Dead && packet.is_there() {
+                    return Some(Handed::Host(host, packet.datagram));
+                }
                 self.hop(now_ns, packet);
                 None
             }
             (now_ns, Step::Look(host)) => self.look(now_ns, host),
         }
+    }
+
+    /// From now on datagrams that come to `host` are handed out by [`step`](Self::step) before they go to its socket.
+    pub fn watch(&mut self, host: HostId) {
+        self.hosts[host.0].is_watched = true;
     }
 
     /// Whether the process of `host` runs.
@@ -274,8 +293,11 @@ impl Network {
 
     /// A packet has come to the card of a host.
     fn arrive(&mut self, now_ns: u64, packet: Packet) {
-        let host = packet.route.host();
-        let datagram = packet.datagram;
+        self.receive(now_ns, packet.route.host(), packet.datagram);
+    }
+
+    /// A datagram goes to the socket of a host.
+    pub fn receive(&mut self, now_ns: u64, host: HostId, datagram: Datagram) {
         if self.hosts[host.0].life == Life::Dead {
             return self.note(now_ns, Fate::NoProcess, &datagram);
         }
@@ -295,7 +317,7 @@ impl Network {
         }
     }
 
-    fn look(&mut self, now_ns: u64, id: HostId) -> Option<(HostId, Datagram)> {
+    fn look(&mut self, now_ns: u64, id: HostId) -> Option<Handed> {
         let host = &mut self.hosts[id.0];
         host.will_look = false;
         if host.life != Life::Running {
@@ -305,7 +327,7 @@ impl Network {
         host.busy_until_ns = now_ns + host.spec.per_datagram_ns;
         self.plan_look(now_ns, id);
         self.note(now_ns, Fate::Delivered, &datagram);
-        Some((id, datagram))
+        Some(Handed::Process(id, datagram))
     }
 
     fn note(&mut self, now_ns: u64, fate: Fate, datagram: &Datagram) {
@@ -323,6 +345,11 @@ impl Packet {
             route,
             hops_done: 0,
         }
+    }
+
+    /// Whether it has passed all its links.
+    fn is_there(&self) -> bool {
+        self.hops_done >= self.route.links().len()
     }
 
     fn copy(&self) -> Box<Self> {

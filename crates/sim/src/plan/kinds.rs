@@ -96,6 +96,7 @@ fn calm(kind: &'static str, seed: u64, random: &mut Random) -> Plan {
         upsets: Vec::new(),
         stranger_gap_ns: None,
         two_jobs: false,
+        interfaces: false,
         dead_after_ns: 3 * S,
     }
 }

@@ -36,6 +36,8 @@ pub struct Plan {
     pub stranger_gap_ns: Option<u64>,
     /// Whether seats with odd numbers belong to another job.
     pub two_jobs: bool,
+    /// Whether hosts have an interface program in front of their ports, each by its seed.
+    pub interfaces: bool,
     /// After how long a silent peer is taken for dead.
     pub dead_after_ns: u64,
 }
@@ -159,6 +161,12 @@ impl Plan {
     /// The world of this kind and seed, or `None` if there is no such kind.
     pub fn new(kind: &str, seed: u64) -> Option<Self> {
         kinds::plan(kind, seed)
+    }
+
+    /// The same with interface programs.
+    pub fn with_interfaces(mut self) -> Self {
+        self.interfaces = true;
+        self
     }
 
     /// Whether a peer may be taken for dead: because it is, or because it cannot be reached for too long.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
+use bcl_proto::interface::GRANTS;
 use bcl_proto::{
     Address, Atomic, Cause, MessageId, OpError, OpId, Path, Payload, Refusal, SystemHandle, Target,
     Upcalls, WindowPut,
@@ -52,11 +53,22 @@ pub(super) enum Heard {
     },
 }
 
+/// A buffer for a message that comes in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Granted {
+    pub(super) connection: u32,
+    pub(super) message: u32,
+    pub(super) op: OpId,
+    pub(super) len_bytes: u64,
+}
+
 /// Everything that the endpoint reaches by name.
 pub(super) struct Memory {
     addresses: Vec<SocketAddr>,
     lent: BTreeMap<Name, Vec<u8>>,
-    window: Vec<u8>,
+    pub(super) window: Vec<u8>,
+    /// Buffers that an interface program may write into.
+    pub(super) granted: [Option<Granted>; GRANTS],
     posts: BTreeMap<u16, VecDeque<usize>>,
     /// Messages on normal channels that wait for a buffer.
     waiting: BTreeMap<u64, MessageId>,
@@ -71,6 +83,7 @@ impl Memory {
             addresses,
             lent: BTreeMap::new(),
             window: vec![0; window_bytes],
+            granted: [None; GRANTS],
             posts: BTreeMap::new(),
             waiting: BTreeMap::new(),
             system: BTreeMap::new(),
@@ -110,6 +123,11 @@ impl Memory {
         let start = offset as usize;
         let memory = self.lent.get(&Name::of(op))?;
         memory.get(start..start + usize::from(len_bytes))
+    }
+
+    /// The memory of an operation.
+    pub(super) fn buffer(&mut self, op: OpId) -> Option<&mut Vec<u8>> {
+        self.lent.get_mut(&Name::of(op))
     }
 
     pub(super) fn post(&mut self, channel: u16, capacity_bytes: usize) {
@@ -238,6 +256,9 @@ impl Upcalls for Memory {
         len_bytes: u64,
         result: Result<(), OpError>,
     ) {
+        for granted in &mut self.granted {
+            *granted = granted.filter(|granted| granted.op != op);
+        }
         let name = Name::of(op);
         let mut bytes = self.lent.remove(&name).unwrap_or_default();
         bytes.truncate(len_bytes as usize);
@@ -273,6 +294,23 @@ impl Upcalls for Memory {
         self.window(put.window, put.offset, bytes.len())?
             .copy_from_slice(bytes);
         Ok(())
+    }
+
+    fn window_written(&mut self, _from: Address, window: u16, start: u64, len_bytes: u64) {
+        let is_there = self.window(window, start, len_bytes as usize).is_ok();
+        assert!(is_there, "a notice of what cannot have been written");
+    }
+
+    fn granted(&mut self, connection: u32, message: u32, op: OpId, len_bytes: u64) {
+        let free = self.granted.iter_mut().find(|granted| granted.is_none());
+        if let Some(free) = free {
+            *free = Some(Granted {
+                connection,
+                message,
+                op,
+                len_bytes,
+            });
+        }
     }
 
     fn window_get(

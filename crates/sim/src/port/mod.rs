@@ -4,6 +4,7 @@
 //! writes down what the endpoint says.
 
 mod describe;
+mod front;
 mod memory;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,8 +13,9 @@ use bcl_proto::{Action, Address, Atomic, Config, Endpoint, Path, Rma, Span, Targ
 
 use crate::Random;
 use crate::oracle::Seat;
-use crate::party::{Failure, Held, News, Party, Request, Setup};
+use crate::party::{Failure, Held, Interception, News, Party, Request, Setup};
 
+use front::Front;
 use memory::{Heard, Memory, Name};
 
 /// The port number of every seat, on a node of its own.
@@ -26,12 +28,20 @@ const WINDOW: u16 = 0;
 pub struct Port {
     endpoint: Endpoint,
     memory: Memory,
+    front: Option<Front>,
 }
 
 impl Port {
     /// What the endpoint says of itself.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// Whatever has to be done for the interface program after something has happened.
+    fn manage(&mut self, now_ns: u64) {
+        if let Some(front) = &mut self.front {
+            front.manage(now_ns, &mut self.endpoint, &mut self.memory);
+        }
     }
 
     fn rma(&mut self, now_ns: u64, to: Seat, op: u64, offset: u64, action: Action) {
@@ -66,9 +76,16 @@ impl Party for Port {
         let incarnation = 1 + u64::from(setup.life);
         let mut config = Config::new(address(setup.seat), incarnation, seed);
         config.dead_after = Span(setup.dead_after_ns);
+        let front = (setup.interfaces && !random.one_in(3))
+            .then(|| Front::new(PORT, &setup.job_key, random.fork()));
+        let front = front.map(|(front, ring_bytes)| {
+            config.interface_ring_bytes = ring_bytes;
+            front
+        });
         Self {
             endpoint: Endpoint::new(config, &setup.job_key),
             memory: Memory::new(setup.addresses.clone(), setup.window_bytes),
+            front,
         }
     }
 
@@ -76,6 +93,27 @@ impl Party for Port {
         let path = Path { to: from, rail: 0 };
         self.endpoint
             .handle(Time(now_ns), path, bytes, &mut self.memory);
+        self.manage(now_ns);
+    }
+
+    fn intercept(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Interception {
+        match &mut self.front {
+            Some(front) => front.intercept(now_ns, &mut self.memory, from, bytes),
+            None => Interception::Pass,
+        }
+    }
+
+    fn has_records(&mut self) -> bool {
+        self.front.as_mut().is_some_and(Front::has_records)
+    }
+
+    fn handle_record(&mut self, now_ns: u64) -> bool {
+        let was_taken = self
+            .front
+            .as_mut()
+            .is_some_and(|front| front.handle_record(now_ns, &mut self.endpoint, &mut self.memory));
+        self.manage(now_ns);
+        was_taken
     }
 
     fn transmit(&mut self, now_ns: u64) -> Option<(SocketAddr, Vec<u8>)> {
@@ -97,11 +135,14 @@ impl Party for Port {
     }
 
     fn next_timeout_ns(&self) -> Option<u64> {
-        self.endpoint.next_timeout().map(|time| time.0)
+        let own = self.endpoint.next_timeout().map(|time| time.0);
+        let agent = self.front.as_ref().and_then(Front::next_timeout_ns);
+        own.into_iter().chain(agent).min()
     }
 
     fn on_timeout(&mut self, now_ns: u64) {
         self.endpoint.on_timeout(Time(now_ns), &mut self.memory);
+        self.manage(now_ns);
     }
 
     fn request(&mut self, now_ns: u64, to: Seat, request: Request) {
@@ -171,16 +212,19 @@ impl Party for Port {
             let result = Err(failure);
             self.memory.tell(News::Received { message, result });
         }
+        self.manage(now_ns);
     }
 
-    fn release(&mut self, _now_ns: u64, message: u64) {
+    fn release(&mut self, now_ns: u64, message: u64) {
         if let Some(handle) = self.memory.take_system(message) {
             self.endpoint.release(&handle);
         }
+        self.manage(now_ns);
     }
 
     fn close(&mut self, now_ns: u64) {
         self.endpoint.close(Time(now_ns), &mut self.memory);
+        self.manage(now_ns);
     }
 
     fn is_drained(&self) -> bool {

@@ -105,6 +105,7 @@ impl Streams {
             upsets: Vec::new(),
             stranger_gap_ns: None,
             two_jobs: false,
+            interfaces: false,
             dead_after_ns: 3_000_000_000,
         }
     }

@@ -16,7 +16,7 @@ mod upset;
 mod verdict;
 mod watch;
 
-use crate::net::Network;
+use crate::net::{Handed, Network};
 use crate::oracle::{Ledger, Violation, Windows};
 use crate::party::Party;
 use crate::{Plan, Random, Schedule};
@@ -140,8 +140,10 @@ impl<P: Party> World<P> {
         }
         self.now_ns = next_ns;
         if net_ns == Some(next_ns) {
-            if let Some((host, datagram)) = self.net.step() {
-                self.handle(host.0, datagram)?;
+            match self.net.step() {
+                Some(Handed::Process(host, datagram)) => self.handle(host.0, datagram)?,
+                Some(Handed::Host(host, datagram)) => self.intercept(host.0, datagram),
+                None => {}
             }
         } else if let Some((_, turn)) = self.schedule.take() {
             self.turn(turn)?;

@@ -3,13 +3,16 @@
 use crate::World;
 use crate::net::{Datagram, Life as HostLife};
 use crate::oracle::{Seat, Violation};
-use crate::party::Party;
+use crate::party::{Interception, Party};
 
 use super::seat::host;
 use super::turns::{Deed, Turn};
 
 /// How much a process may have before its card; a kernel bounds it alike.
 const SEND_BUFFER_BYTES: u64 = 64 << 10;
+
+/// When a process looks again at what it had no room for.
+const NO_ROOM_NS: u64 = 100_000;
 
 /// How often a process that has closed its port looks whether all peers know.
 const GOOD_BYE_NS: u64 = 10_000_000;
@@ -20,6 +23,49 @@ impl<P: Party> World<P> {
         if let Some(party) = self.seats[seat].party.as_mut() {
             party.handle(self.now_ns, datagram.from, &mut datagram.bytes);
         }
+        self.drive(seat)
+    }
+
+    /// A datagram has come to a host that has something in front of its socket.
+    pub(super) fn intercept(&mut self, seat: Seat, datagram: Datagram) {
+        let (now_ns, state) = (self.now_ns, &mut self.seats[seat]);
+        let interception = match &mut state.party {
+            Some(party) => party.intercept(now_ns, datagram.from, &datagram.bytes),
+            None => Interception::Pass,
+        };
+        match interception {
+            Interception::Pass => self.net.receive(now_ns, host(seat), datagram),
+            Interception::Taken(reply) => {
+                if let Some(bytes) = reply {
+                    let (from, to) = (datagram.to, datagram.from);
+                    self.net.send(now_ns, host(seat), from, to, &bytes);
+                }
+                self.plan_record(seat, 0);
+            }
+        }
+    }
+
+    /// Sees to it that the process looks at what was taken for it, not before so many nanoseconds.
+    fn plan_record(&mut self, seat: Seat, after_ns: u64) {
+        let state = &mut self.seats[seat];
+        let has_records = state.party.as_mut().is_some_and(P::has_records);
+        if has_records && !state.will_look {
+            state.will_look = true;
+            let turn = Turn::Own(seat, state.life, Deed::Record);
+            self.schedule.add(self.now_ns + after_ns, turn);
+        }
+    }
+
+    /// The process looks at one record, which takes it as long as a datagram does.
+    pub(super) fn look_at_record(&mut self, seat: Seat) -> Result<(), Violation> {
+        let (now_ns, state) = (self.now_ns, &mut self.seats[seat]);
+        state.will_look = false;
+        let was_taken = state
+            .party
+            .as_mut()
+            .is_some_and(|party| party.handle_record(now_ns));
+        let per_record_ns = self.plan.host.per_datagram_ns;
+        self.plan_record(seat, if was_taken { per_record_ns } else { NO_ROOM_NS });
         self.drive(seat)
     }
 

@@ -33,6 +33,8 @@ pub(super) struct SeatState<P> {
     pub(super) timer_ns: Option<u64>,
     /// Whether it waits for its card to take more.
     pub(super) will_flush: bool,
+    /// Whether it is going to look at what an interface program has taken for it.
+    pub(super) will_look: bool,
     /// Until when its program computes and looks at nothing.
     pub(super) naps_until_ns: u64,
     pub(super) ends: Ends<Pending>,
@@ -83,6 +85,9 @@ impl<P: Party> World<P> {
     pub(super) fn build(&mut self) {
         for seat in 0..self.plan.seats {
             let host = self.net.add_host(self.plan.host);
+            if self.plan.interfaces {
+                self.net.watch(host);
+            }
             let site = Site(match self.plan.trunk {
                 Some(_) => (seat % 2) as u32,
                 None => 0,
@@ -102,6 +107,7 @@ impl<P: Party> World<P> {
                 deferred: Vec::new(),
                 timer_ns: None,
                 will_flush: false,
+                will_look: false,
                 naps_until_ns: 0,
                 ends: Ends::new(),
                 arriving: BTreeMap::new(),
@@ -138,6 +144,7 @@ impl<P: Party> World<P> {
             seed: self.random.next_u64(),
             dead_after_ns: self.plan.dead_after_ns,
             window_bytes: self.windows.len_bytes(),
+            interfaces: self.plan.interfaces,
         };
         let mut party = P::start(self.now_ns, &setup);
         if self.plan.traffic.late_post_ns == 0 {

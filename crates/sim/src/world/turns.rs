@@ -33,6 +33,8 @@ pub(super) enum Deed {
     Accept { message: u64, capacity_bytes: usize },
     /// The program is done with a system message.
     Release { message: u64 },
+    /// The process looks at what an interface program has taken for it.
+    Record,
     /// The program looks what it was told.
     Wake,
     /// The process has closed its port and would like to end.
@@ -95,6 +97,7 @@ impl<P: Party> World<P> {
                 }
             }
             Deed::Flush => state.will_flush = false,
+            Deed::Record => return self.look_at_record(seat),
             Deed::Accept {
                 message,
                 capacity_bytes,

@@ -98,6 +98,7 @@ impl<P: Party> World<P> {
         state.timer_ns = None;
         state.naps_until_ns = 0;
         state.will_flush = false;
+        state.will_look = false;
         state.waits_for_end = false;
         state.closed_ns = None;
         state.since_ns = self.now_ns;

@@ -43,6 +43,8 @@ pub struct Wrong {
     pub kind: &'static str,
     /// Its seed.
     pub seed: u64,
+    /// Whether hosts had interface programs.
+    pub interfaces: bool,
     /// When it was found.
     pub at_ns: u64,
     /// What was wrong.
@@ -53,11 +55,12 @@ impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} (after {} us; look at it with: cargo run -p bcl-sim -- --world {} --seed {} --trace)",
+            "{} (after {} us; look at it with: cargo run -p bcl-sim -- --world {} --seed {}{} --trace)",
             self.what,
             self.at_ns / 1_000,
             self.kind,
-            self.seed
+            self.seed,
+            if self.interfaces { " --interfaces" } else { "" }
         )
     }
 }
@@ -78,6 +81,7 @@ impl<P: Party> World<P> {
         Box::new(Wrong {
             kind: self.plan.kind,
             seed: self.plan.seed,
+            interfaces: self.plan.interfaces,
             at_ns: self.now_ns,
             what,
         })

@@ -20,6 +20,9 @@ const HELD_BYTES_A_PEER: usize = 1 << 20;
 const PATIENCE: u64 = 3;
 const SLOW_LINKS_NS: u64 = 120_000_000_000;
 
+/// A peer that has given us up while we expected nothing of it is not missed before.
+const IDLE_PROBE_NS: u64 = 10_000_000_000;
+
 impl<P: Party> World<P> {
     /// An operation to a process that is gone ends in time, and nobody holds too much.
     pub(super) fn look(&mut self) -> Result<(), Violation> {
@@ -79,7 +82,7 @@ impl<P: Party> World<P> {
     /// When nobody wants anything any more, the network falls silent, and nothing comes late.
     pub(super) fn check_silence(&mut self) -> Result<(), Violation> {
         self.stranger = None;
-        let calm_from_ns = self.now_ns + 2 * self.plan.dead_after_ns;
+        let calm_from_ns = self.now_ns + IDLE_PROBE_NS + 2 * self.plan.dead_after_ns;
         self.run_until(calm_from_ns)?;
         let sent = self.net.counters().of(Fate::Sent);
         self.run_until(calm_from_ns + self.plan.dead_after_ns)?;

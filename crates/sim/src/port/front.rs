@@ -1,0 +1,273 @@
+//! An interface program in front of a port, and the agent that enters connections for it.
+//!
+//! The agent takes its time, and sometimes says no. Windows come and go meanwhile, connections are given back: all by the
+//! seed. Memory lies where the endpoint has it, and is lent to the interface program while that has a packet.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bcl_proto::interface::{ConnectionState, Entry, Grant, Verdict, Window};
+use bcl_proto::{Endpoint, Path, Record, Told};
+use bcl_proto::{Time, interface};
+use bcl_wire::{CheckKey, JobKeys};
+
+use super::memory::Memory;
+use crate::Random;
+use crate::party::Interception;
+
+/// Windows of buffers that messages are placed into directly come from this number on.
+const FIRST_BUFFER: u16 = 1000;
+
+/// GET, PUT, ATOMIC and, in some, NOTIFY.
+const ACCESS: u32 = 7;
+const NOTIFY: u32 = 8;
+
+/// What the agent has been asked for, and when it does it.
+#[derive(Debug)]
+struct Asked {
+    at_ns: u64,
+    what: Wish,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Wish {
+    Enter(Entry),
+    Return(u32),
+    Remove(u32),
+}
+
+/// What the agent has done.
+#[derive(Debug)]
+enum Answer {
+    Entered(u32),
+    NotEntered(u32),
+    Returned(u32, Option<ConnectionState>),
+}
+
+/// See the module.
+pub(super) struct Front {
+    port: interface::Port,
+    entered: Vec<u32>,
+    asked: Vec<Asked>,
+    answers: Vec<Answer>,
+    random: Random,
+    /// How long the agent takes at most.
+    agent_ns: u64,
+    grants_messages: bool,
+    /// One record of so many is a reason to give its connection back.
+    gives_back_one_in: u64,
+}
+
+impl Front {
+    pub(super) fn new(number: u16, job_key: &[u8; 32], mut random: Random) -> (Self, usize) {
+        let ring_bytes = *random.pick(&[64 << 10, 256 << 10, 1 << 20]);
+        let job = Arc::new(JobKeys::derive(job_key));
+        let mut port = interface::Port::new(number, job, ring_bytes);
+        port.can_lengthen = !random.one_in(4);
+        let front = Self {
+            port,
+            entered: Vec::new(),
+            asked: Vec::new(),
+            answers: Vec::new(),
+            agent_ns: *random.pick(&[1_000, 50_000, 2_000_000]),
+            grants_messages: random.one_in(2),
+            gives_back_one_in: *random.pick(&[u64::MAX, 1_000, 50]),
+            random,
+        };
+        (front, ring_bytes)
+    }
+
+    /// A datagram has come to the host.
+    pub(super) fn intercept(
+        &mut self,
+        now_ns: u64,
+        memory: &mut Memory,
+        from: SocketAddr,
+        bytes: &[u8],
+    ) -> Interception {
+        self.let_agent_work(now_ns);
+        let SocketAddr::V4(from) = from else {
+            return Interception::Pass;
+        };
+        if self.random.one_in(100) {
+            self.enter_or_remove_window(memory);
+        }
+        self.lend(memory);
+        let interception = match self.port.handle(from, bytes) {
+            Verdict::Pass => Interception::Pass,
+            Verdict::Drop => Interception::Taken(None),
+            Verdict::Reply(bytes) => Interception::Taken(Some(bytes.to_vec())),
+        };
+        self.take_home(memory);
+        interception
+    }
+
+    fn enter_or_remove_window(&mut self, memory: &Memory) {
+        let number = super::WINDOW;
+        // A put that has begun would fail, as it does when its owner takes the memory away.
+        let mut known = self
+            .entered
+            .iter()
+            .filter_map(|id| self.port.connection(*id));
+        let is_busy = known.any(|state| {
+            let mut begun = state.outcomes.iter().flatten();
+            begun.any(|outcome| outcome.is_ours && !outcome.is_done)
+        });
+        if !is_busy && self.port.remove_window(number).is_none() {
+            let window = Window {
+                memory: Vec::new(),
+                len_bytes: memory.window.len() as u64,
+                access: ACCESS | if self.random.one_in(2) { NOTIFY } else { 0 },
+            };
+            self.port.enter_window(number, window);
+        }
+    }
+
+    /// Memory of windows and granted buffers goes to the interface program, or back.
+    fn lend(&mut self, memory: &mut Memory) {
+        if let Some(window) = self.port.window(super::WINDOW) {
+            std::mem::swap(&mut window.memory, &mut memory.window);
+        }
+        for slot in 0..interface::GRANTS {
+            let buffer = memory.granted[slot].and_then(|granted| memory.buffer(granted.op));
+            if let Some((window, buffer)) = self.port.window(FIRST_BUFFER + slot as u16).zip(buffer)
+            {
+                std::mem::swap(&mut window.memory, buffer);
+            }
+        }
+    }
+
+    fn take_home(&mut self, memory: &mut Memory) {
+        self.lend(memory);
+    }
+
+    pub(super) fn has_records(&mut self) -> bool {
+        self.port.ring.next_record().is_some()
+    }
+
+    /// Hands one record to the endpoint; false if there was none, or no room for it.
+    pub(super) fn handle_record(
+        &mut self,
+        now_ns: u64,
+        endpoint: &mut Endpoint,
+        memory: &mut Memory,
+    ) -> bool {
+        let Some(record) = self.port.ring.next_record() else {
+            return false;
+        };
+        let record = Record {
+            from: Path {
+                to: record.from,
+                rail: 0,
+            },
+            is_placed: record.is_placed,
+            is_acked: record.is_acked,
+            ack: record.ack,
+            place: record.place,
+            header: record.header,
+            payload: record.payload,
+        };
+        let id = bcl_wire::parse_header(record.header).map(|header| header.to_connection);
+        let told = endpoint.handle_record(Time(now_ns), &record, memory);
+        if told == Told::Taken {
+            self.port.ring.release();
+        }
+        if let Ok(id) = id
+            && self.random.one_in(self.gives_back_one_in)
+        {
+            endpoint.give_back(id);
+        }
+        told == Told::Taken
+    }
+
+    /// After whatever has happened to the endpoint.
+    pub(super) fn manage(&mut self, now_ns: u64, endpoint: &mut Endpoint, memory: &mut Memory) {
+        self.let_agent_work(now_ns);
+        let is_empty = self.port.ring.next_record().is_none();
+        self.port.control.sleeps = is_empty;
+        for answer in std::mem::take(&mut self.answers) {
+            match answer {
+                Answer::Entered(id) => endpoint.entered(Time(now_ns), id, memory),
+                Answer::NotEntered(id) => endpoint.not_entered(Time(now_ns), id, memory),
+                Answer::Returned(id, state) if is_empty => {
+                    endpoint.taken_back(Time(now_ns), id, state.as_ref(), memory);
+                }
+                Answer::Returned(..) => self.answers.push(answer),
+            }
+        }
+        while let Some(entering) = endpoint.next_to_enter(Time(now_ns), memory) {
+            let entry = Entry {
+                id: entering.id,
+                theirs: CheckKey::from_bytes(&entering.theirs),
+                ours: CheckKey::from_bytes(&entering.ours),
+                expected: entering.expected,
+            };
+            self.ask(now_ns, Wish::Enter(entry));
+        }
+        while let Some(id) = endpoint.next_to_take_back() {
+            self.port.control.give_back(id, true);
+            self.ask(now_ns, Wish::Return(id));
+        }
+        while let Some(id) = endpoint.next_to_remove() {
+            self.ask(now_ns, Wish::Remove(id));
+        }
+        self.port.control.refuse_system = endpoint.refuse_system(memory);
+        self.publish_grants(memory);
+    }
+
+    fn publish_grants(&mut self, memory: &Memory) {
+        for (slot, granted) in memory.granted.iter().enumerate() {
+            let number = FIRST_BUFFER + slot as u16;
+            let granted = granted.filter(|_| self.grants_messages);
+            let grant = granted.map_or(Grant::default(), |granted| Grant {
+                connection: granted.connection,
+                message: granted.message,
+                window: number.into(),
+                place: 0,
+                len_bytes: granted.len_bytes,
+            });
+            if self.port.control.grants[slot] != grant {
+                self.port.control.grants[slot] = grant;
+                let window = Window {
+                    memory: Vec::new(),
+                    len_bytes: grant.len_bytes,
+                    access: 0,
+                };
+                self.port.enter_window(number, window);
+            }
+        }
+    }
+
+    fn ask(&mut self, now_ns: u64, what: Wish) {
+        let at_ns = now_ns + self.random.between(1, self.agent_ns);
+        self.asked.push(Asked { at_ns, what });
+    }
+
+    /// When the process has something to do because of the agent.
+    pub(super) fn next_timeout_ns(&self) -> Option<u64> {
+        self.asked.iter().map(|asked| asked.at_ns).min()
+    }
+
+    /// The agent works also while the process is stopped.
+    fn let_agent_work(&mut self, now_ns: u64) {
+        while let Some(index) = self.asked.iter().position(|asked| asked.at_ns <= now_ns) {
+            match self.asked.remove(index).what {
+                Wish::Enter(entry) if self.random.one_in(8) => {
+                    self.answers.push(Answer::NotEntered(entry.id));
+                }
+                Wish::Enter(entry) => {
+                    self.port.enter_connection(entry);
+                    self.entered.push(entry.id);
+                    self.answers.push(Answer::Entered(entry.id));
+                }
+                Wish::Return(id) => {
+                    let state = self.port.remove_connection(id);
+                    self.answers.push(Answer::Returned(id, state));
+                }
+                Wish::Remove(id) => {
+                    self.port.remove_connection(id);
+                }
+            }
+        }
+    }
+}
