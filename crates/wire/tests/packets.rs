@@ -164,6 +164,7 @@ proptest! {
             initiator_node: words[6] as u32,
             responder_node: words[7] as u32,
             window_packets: words[0] as u16,
+            has_interface: refusing.is_some(),
         };
         prop_assert_eq!(Setup::from_bytes(&setup.to_bytes()), Some(setup));
         let ack = AckBody {
