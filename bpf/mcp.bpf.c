@@ -21,6 +21,7 @@
 #include "mcp/sequence.h"
 
 #define MORE_FRAGMENTS_OR_OFFSET 0x3fff
+#define PACKET_MAX (sizeof(struct header) + PAYLOAD_MAX)
 #define UDP_PORT_OFFSET 20000
 #define PORTS 8191
 // Of these the port's socket takes care ([MCP-1.2]).
@@ -49,8 +50,8 @@ static __always_inline const struct port *port_of(const struct work *w) {
 
 // Copies the packet, with zeros behind it. One that is longer than any is copied as far as there is room.
 static __always_inline int copy_packet(struct xdp_md *ctx, struct work *w, __u32 len) {
-    __u32 copied = len <= sizeof(struct header) + PAYLOAD_MAX ? len : sizeof(struct header) + PAYLOAD_MAX;
-    if (copied < sizeof(struct header) || bpf_xdp_load_bytes(ctx, FRAME_LEN, &w->packet, copied))
+    __u32 copied = not_zero(len <= PACKET_MAX ? len : PACKET_MAX);
+    if (copied > PACKET_MAX || bpf_xdp_load_bytes(ctx, FRAME_LEN, &w->packet, copied))
         return 0;
     w->payload_len = len - sizeof(struct header);
     *(__u64 *)((__u8 *)&w->packet + copied) = 0;
@@ -149,7 +150,7 @@ static __always_inline int serve(struct xdp_md *ctx, struct work *w, struct conn
 }
 
 static __always_inline void publish_counts(const struct work *w) {
-    struct counters *counters = the_only_value(bpf_map_lookup_elem(&stats, &w->port));
+    struct counters *counters = counters_of(w->port);
     if (!counters)
         return;
     __u32 counted = w->counted;

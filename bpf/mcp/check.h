@@ -3,6 +3,8 @@
 #pragma once
 #include "work.h"
 
+#define WORDS_MAX (PAYLOAD_MAX / 8)
+
 // Two words of 32 bits of the payload, with those of the key.
 #define PRODUCT(m, k) ((__u64)(__u32)((m)[0] + (k)[0]) * (__u32)((m)[1] + (k)[1]))
 
@@ -15,7 +17,10 @@ __noinline __u64 nh(struct work *w, struct nh_key *key, __u32 len) {
     __u32 words = (len + 7) / 8;
     __u64 sum = 0;
     __u32 i = 0;
-    for (; i + 8 <= words; i += 8) {
+    // Verifiers up to that of Linux 6.1 do not see that `i` stays below a number that is not constant, so that it is held
+    // against one that is as well, which the compiler would leave out if it knew how long payloads are.
+    asm volatile("" : "+r"(words));
+    for (; i + 8 <= words && i + 8 <= WORDS_MAX; i += 8) {
         sum += PRODUCT(m + 2 * i, k + 2 * i);
         sum += PRODUCT(m + 2 * i + 2, k + 2 * i + 2);
         sum += PRODUCT(m + 2 * i + 4, k + 2 * i + 4);
@@ -25,7 +30,7 @@ __noinline __u64 nh(struct work *w, struct nh_key *key, __u32 len) {
         sum += PRODUCT(m + 2 * i + 12, k + 2 * i + 12);
         sum += PRODUCT(m + 2 * i + 14, k + 2 * i + 14);
     }
-    for (; i < words; i++)
+    for (; i < words && i < WORDS_MAX; i++)
         sum += PRODUCT(m + 2 * i, k + 2 * i);
     return sum;
 }
@@ -76,7 +81,7 @@ __noinline __u64 check_of(struct header *header, __u64 payload_nh, __u64 key0, _
 
 // Whether the packet in `w` is its connection's. Keeps the hash of the payload for an answer that repeats it.
 static __always_inline int is_right(struct work *w, struct connection *c) {
-    struct nh_key *key = bpf_map_lookup_elem(&jobs, &c->job);
+    struct nh_key *key = key_of(c->job);
     if (!key)
         return 0;
     w->payload_nh = nh(w, key, w->payload_len);

@@ -11,7 +11,7 @@ static __always_inline int must_refuse(struct work *w) {
     volatile struct control *control = control_of(w->port);
     if (control && control->refuses_system)
         return 1;
-    void *ring = bpf_map_lookup_elem(&rings, &w->port);
+    void *ring = ring_of(w->port);
     if (!ring)
         return 0;
     __u64 len = w->packet.length;

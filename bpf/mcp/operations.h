@@ -24,7 +24,11 @@ static __always_inline struct outcomes *outcomes_of(struct work *w) {
     struct connection_key key = {.port = w->port, .id = w->packet.to_connection};
     struct outcomes *all = bpf_map_lookup_elem(&outcomes, &key);
     if (!all) {
-        bpf_map_update_elem(&outcomes, &key, &w->blank, BPF_NOEXIST);
+        // Found anew, for the same reason as keys lie on the stack.
+        struct work *blank = the_only_value(&works);
+        if (!blank)
+            return 0;
+        bpf_map_update_elem(&outcomes, &key, &blank->blank, BPF_NOEXIST);
         all = bpf_map_lookup_elem(&outcomes, &key);
     }
     return all;

@@ -112,6 +112,7 @@ static __always_inline int hash_payload(struct xdp_md *ctx, struct work *w, stru
         return 1;
     }
     // Zeros stand behind it already, for the packet's own payload was as long.
+    len = not_zero(len);
     if (len > PAYLOAD_MAX || bpf_xdp_load_bytes(ctx, PAYLOAD_AT, w->payload, len))
         return 0;
     *hash = nh(w, key, len);
@@ -172,7 +173,7 @@ __noinline int reply(struct xdp_md *ctx, struct work *w, struct connection *c) {
     if (!w || !c)
         return 0;
     struct header *header = &w->reply.header;
-    struct nh_key *key = bpf_map_lookup_elem(&jobs, &c->job);
+    struct nh_key *key = key_of(c->job);
     __u64 hash;
     if (!key || !hash_payload(ctx, w, key, &hash))
         return 0;

@@ -64,8 +64,9 @@ static __always_inline int perform_and_tell(struct xdp_md *ctx, struct work *w, 
     if (!head)
         return 0;
     if (len) {
-        // The verifier is to see the bounds that `record_len` has chosen by.
-        if (len > ROOM(size) || bpf_xdp_load_bytes(ctx, PAYLOAD_AT, head + 1, len))
+        // `record_len` has chosen the size so that it fits; the verifier is to see it.
+        __u32 copied = not_zero(len);
+        if (copied > ROOM(size) || bpf_xdp_load_bytes(ctx, PAYLOAD_AT, head + 1, copied))
             goto no_room;
     }
     if (!perform(ctx, w, c))
@@ -89,7 +90,7 @@ static __always_inline int carry_out(struct xdp_md *ctx, struct work *w, struct 
         settle(ctx, w, c);
         return 1;
     }
-    void *ring = bpf_map_lookup_elem(&rings, &w->port);
+    void *ring = ring_of(w->port);
     if (!ring)
         return 0;
     switch (record_len(w->plan.record == WHOLE ? w->payload_len : 0)) {

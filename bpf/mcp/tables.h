@@ -246,6 +246,15 @@ static __always_inline void *the_only_value(void *map) {
     return map ? bpf_map_lookup_elem(map, &key) : 0;
 }
 
+// Keys lie on the stack: a verifier before that of Linux 6.2 takes none that came as an argument of a function.
 static __always_inline struct control *control_of(__u32 port) {
     return the_only_value(bpf_map_lookup_elem(&controls, &port));
 }
+
+static __always_inline void *ring_of(__u32 port) { return bpf_map_lookup_elem(&rings, &port); }
+
+static __always_inline struct counters *counters_of(__u32 port) {
+    return the_only_value(bpf_map_lookup_elem(&stats, &port));
+}
+
+static __always_inline struct nh_key *key_of(__u32 job) { return bpf_map_lookup_elem(&jobs, &job); }

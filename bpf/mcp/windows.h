@@ -23,7 +23,10 @@ static __always_inline int move(struct xdp_md *ctx, __u32 at, void *memory, __u3
 
 static __always_inline int move_part(struct xdp_md *ctx, struct block *block, __u32 in, __u32 at, __u32 len,
                                      const int to_memory) {
-    if (!block || len < 1 || len > PAYLOAD_MAX)
+    if (!block || !len)
+        return 0;
+    len = not_zero(len);
+    if (len > PAYLOAD_MAX)
         return 0;
     if (in <= BLOCK - PAYLOAD_MAX)
         return !move(ctx, at, block->bytes + in, len, to_memory);

@@ -22,7 +22,7 @@ pub enum Error {
     Verifier {
         /// The kernel's answer.
         source: io::Error,
-        /// The end of what it has said.
+        /// What it has said.
         log: String,
     },
     /// The object that was compiled in is not what this code expects.

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use bcl_wire::SLOTS;
+use bcl_wire::{CheckKey, JobKeys, SLOTS};
 
 /// Types that are nothing but their bytes.
 ///
@@ -119,10 +119,35 @@ pub struct Connection {
     pub taken: [u64; 16],
 }
 
+impl Connection {
+    /// Of which all sequenced packets before `expected` have been taken, and nothing else is known.
+    pub fn new(job: u32, theirs: &CheckKey, ours: &CheckKey, expected: u32) -> Self {
+        let words = |key: &CheckKey| {
+            let bytes = key.to_bytes();
+            let word = |at| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+            [word(0), word(8)]
+        };
+        Self {
+            job,
+            theirs: words(theirs),
+            ours: words(ours),
+            expected,
+            ..Self::zeroed()
+        }
+    }
+}
+
 /// The key with which all packets of a job are hashed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct NhKey(pub [u8; NH_KEY_LEN]);
+
+impl NhKey {
+    /// Of a job.
+    pub fn new(job: &JobKeys) -> Self {
+        Self(job.nh_bytes())
+    }
+}
 
 impl std::fmt::Debug for NhKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -132,7 +157,7 @@ impl std::fmt::Debug for NhKey {
 
 /// The last PUT or ATOMIC of a slot ([MCP-4.5]).
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Its number.
     pub operation: u32,

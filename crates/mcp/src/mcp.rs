@@ -64,8 +64,7 @@ impl Mcp {
     /// # Errors
     /// When the kernel refuses.
     pub fn verify() -> Result<String, Error> {
-        const STATISTICS: u32 = 4;
-        object::load(STATISTICS).map(|loaded| loaded.log)
+        object::load(object::LOG_BRIEF).map(|loaded| loaded.log)
     }
 
     /// Opens what another process has pinned.

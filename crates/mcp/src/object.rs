@@ -9,13 +9,18 @@ use aya_obj::generated::bpf_insn;
 use crate::error::{Doing, Error};
 use crate::sys::{self, Code, MapShape};
 
-#[cfg(target_endian = "little")]
-const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/mcp.o"));
+/// Aligned as an object file is where it is read in place.
+#[repr(align(8))]
+struct Aligned<T: ?Sized>(T);
+
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/mcp.o")));
 
 const PROGRAM: &str = "mcp";
-/// Enough for the end of what the verifier says of an error, and for its statistics.
+/// Enough for what the verifier says of an error, and for its statistics, without the way there: one that does not fit
+/// is an error of its own before Linux 6.4.
 const LOG_BYTES: usize = 1 << 20;
-const LOG_TAIL: usize = 1200;
+/// To say no more than that.
+pub(crate) const LOG_BRIEF: u32 = 4;
 
 const ARRAY: u32 = 2;
 const ARRAY_OF_MAPS: u32 = 12;
@@ -60,7 +65,7 @@ pub(crate) struct Loaded {
 
 /// Loads the interface program with empty tables.
 pub(crate) fn load(log_level: u32) -> Result<Loaded, Error> {
-    let mut object = aya_obj::Object::parse(OBJECT).map_err(wrong)?;
+    let mut object = aya_obj::Object::parse(&OBJECT.0).map_err(wrong)?;
     let tables = make_tables(&object)?;
     let texts = object
         .functions
@@ -141,15 +146,11 @@ fn load_program(
         Err(_) => {}
     }
     // A second time, for the reasons.
-    match sys::load_program(&code, 1, &mut log) {
+    match sys::load_program(&code, LOG_BRIEF, &mut log) {
         Ok(program) => Ok((program, text(&log))),
         Err(source) => {
             let log = text(&log);
-            let tail = log.len().saturating_sub(LOG_TAIL);
-            Err(Error::Verifier {
-                source,
-                log: log.chars().skip(tail).collect(),
-            })
+            Err(Error::Verifier { source, log })
         }
     }
 }
