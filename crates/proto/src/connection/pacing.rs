@@ -25,12 +25,14 @@ impl Pacer {
         self.next + Span((interval * (burst(window) / 2.0)) as u64)
     }
 
+    /// A packet leaves. What is not held back ([WIRE-8.6]) may leave at any time, and is not paid for later: the pause
+    /// is never longer than that after one packet.
     #[inline]
     pub fn on_sent(&mut self, now: Time, window: f64, gain: f64, smoothed: Option<Span>) {
         let interval = interval(window, gain, smoothed);
         let credit = (interval * burst(window)) as u64;
         let earliest = Time(now.0.saturating_sub(credit));
-        self.next = self.next.max(earliest) + Span(interval as u64);
+        self.next = self.next.clamp(earliest, now) + Span(interval as u64);
     }
 }
 
@@ -70,6 +72,18 @@ mod tests {
             now += Span::from_us(1);
         }
         assert!((120..=126).contains(&sent), "{sent}");
+    }
+
+    /// Hundreds of FIN while the round trip was long once kept data back for minutes.
+    #[test]
+    fn what_is_not_held_back_holds_nothing_back() {
+        let mut pacer = Pacer::default();
+        let (now, trip) = (Time(1_000_000_000), Some(Span::from_ms(40)));
+        for _ in 0..1000 {
+            pacer.on_sent(now, 0.25, 1.25, trip);
+        }
+        assert!(pacer.permits(now + Span::from_ms(128)));
+        assert!(!pacer.permits(now + Span::from_ms(127)));
     }
 
     #[test]
