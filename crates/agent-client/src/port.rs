@@ -30,7 +30,7 @@ pub struct OpenPort {
 pub struct Opened {
     /// To ask for more with. Dropping it closes the port.
     pub port: Port,
-    /// Bound to address and UDP port; as the kernel made it, without options.
+    /// Bound to address and UDP port.
     pub socket: OwnedFd,
     /// The ring, to be mapped: [MCP-6.1].
     pub ring: OwnedFd,

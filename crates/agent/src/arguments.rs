@@ -48,28 +48,28 @@ pub struct Options {
     /// Stay in the foreground, for containers and tests. Under systemd (NOTIFY_SOCKET) it always does.
     #[arg(long)]
     pub foreground: bool,
-    /// Attach to this interface; may be repeated [default: the one that holds the default route].
+    /// Attach to this interface; may be repeated (default: the one that holds the default route).
     #[arg(long = "interface", short, value_name = "IF", global = true)]
     pub interfaces: Vec<String>,
-    /// Members of this group may open ports, besides root [default: bcl].
+    /// Members of this group may open ports, besides root (default: bcl).
     #[arg(long, global = true)]
     pub group: Option<String>,
-    /// Configuration file [default: /etc/bcl/bcld.toml, if it is there].
+    /// Configuration file (default: /etc/bcl/bcld.toml, if it is there).
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
-    /// Socket that programs ask at [default: BCL_AGENT, else /run/bcl/agent.sock].
+    /// Socket that programs ask at (default: BCL_AGENT, else /run/bcl/agent.sock).
     #[arg(long, value_name = "PATH", global = true)]
     pub socket: Option<PathBuf>,
     /// Name of this agent, if a machine has several, one in each network namespace: pinned maps and state are kept by it.
     #[arg(long, default_value = "default", value_parser = plain_name, global = true)]
     pub name: String,
-    /// Folder for what the next agent has to know [default: /run/bcl/NAME].
+    /// Folder for what the next agent has to know (default: /run/bcl/NAME).
     #[arg(long, value_name = "DIR", global = true)]
     pub state: Option<PathBuf>,
     /// BPF file system, mounted if it is not.
     #[arg(long, value_name = "DIR", default_value = "/sys/fs/bpf", global = true)]
     pub bpffs: PathBuf,
-    /// Limit of each user, as under [limits] in the configuration file; may be repeated.
+    /// Limit of each user, as under `[limits]` in the configuration file; may be repeated.
     #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = limit)]
     pub limits: Vec<(Resource, u64)>,
 }

@@ -1,7 +1,7 @@
 //! What the agent has entered, and for whom.
 //!
-//! Read [`ports`] (a port begins, is resumed, ends), [`entries`] (its connections and windows), [`adopt`] (what an
-//! earlier agent has left) and [`status`].
+//! In it: `ports` (a port begins, is resumed, ends), `entries` (its connections and windows), `adopt` (what an earlier
+//! agent has left) and `status`.
 
 mod adopt;
 mod entries;
