@@ -51,11 +51,16 @@ test-loom: bootstrap-build ## models of the lock-free structures, in every order
 test-fuzz: bootstrap-test ## each fuzz target for some seconds, on a stable compiler
 	scripts/fuzz.sh 5
 
-soak: bootstrap-test ## all tests over and over for MINUTES (10), new simulated worlds as long, 10 million forged packets, each fuzz target for a minute
+test-kernel: bootstrap-kernel ## the interface program under Debian 12's Linux 6.1, in an emulated machine (Debian 12 only)
+	@testing/kernel/run.sh "$(TARGET)"
+
+soak: bootstrap-test ## all tests over and over for MINUTES (10), new simulated worlds as long, 10 million forged packets, a million for the interface program, each fuzz target for a minute
 	until=$$(($$(date +%s) + 60 * $(MINUTES))); rounds=0; \
 	while [ $$(date +%s) -lt $$until ]; do $(NEXTEST); rounds=$$((rounds + 1)); done; \
 	echo "soak: $$rounds rounds passed"
 	BCL_TEST_FORGED_PACKETS=10000000 $(NEXTEST) -E 'test(changed_and_invented_packets)'
+	BCL_TEST_INTERFACE_PACKETS=1000000 BCL_TEST_INTERFACE_SEED=$$RANDOM$$RANDOM \
+	    $(NEXTEST) -E 'test(the_program_does_what_the_model_does)'
 	cargo run --release --locked --quiet --package bcl-sim -- --seed $$RANDOM$$RANDOM --seconds $$((60 * $(MINUTES)))
 	scripts/fuzz.sh 60
 

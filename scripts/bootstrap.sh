@@ -3,6 +3,7 @@
 #
 #   scripts/bootstrap.sh build   C compiler, clang and libbpf's headers for bpf/, pkg-config, Rust
 #   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, cargo-nextest, network namespaces
+#   scripts/bootstrap.sh kernel  and an emulator, to test the interface program under another kernel
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
 #   scripts/bootstrap.sh bench   and the peers that `make bench` measures beside BCL
 #
@@ -23,7 +24,8 @@ main() {
         test) need_build; need_test ;;
         ci) need_build; need_test; need_ci ;;
         bench) need_build; need_bench ;;
-        *) fail "which step? build, test, ci or bench" ;;
+        kernel) need_build; need_kernel ;;
+        *) fail "which step? build, test, kernel, ci or bench" ;;
     esac
 }
 
@@ -54,6 +56,13 @@ need_test() {
     install_packages "${missing[@]}"
     cargo nextest --version >/dev/null 2>&1 ||
         install_tool cargo-nextest@$NEXTEST --no-default-features --features default-no-update
+}
+
+need_kernel() {
+    local missing=()
+    has qemu-system-x86_64 || missing+=(qemu-system-x86)
+    has objcopy || missing+=(binutils)
+    install_packages "${missing[@]}"
 }
 
 need_ci() {

@@ -10,7 +10,7 @@ use super::tap::Tap;
 use super::tool::index_of;
 
 /// The name of a host's interface.
-pub(super) const INTERFACE: &str = "eth0";
+pub const INTERFACE: &str = "eth0";
 
 /// See the module.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ mod tool;
 
 pub use cluster::Cluster;
 pub use faults::{Faults, Tally};
-pub use host::Host;
+pub use host::{Host, INTERFACE};
 pub use tap::Tap;
 
 /// A cluster for a test, or `None` on a machine where none can be made; the test says then that it checked nothing.
