@@ -106,6 +106,8 @@ pub struct PeerInfo {
     pub datagram_bytes: u16,
     /// What has happened.
     pub traffic: Traffic,
+    /// Packets for the connection that led to nothing. Causes for which a packet belongs to none are 0 here.
+    pub drops: Drops,
 }
 
 /// How full an endpoint is.

@@ -6,7 +6,7 @@ use crate::mapping::Mapping;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Length of the page's segment.
-pub const PAGE_LEN: usize = 8192;
+pub const PAGE_LEN: usize = 12_288;
 /// First word of every port page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"BCLPORT\0");
 /// Open channels that a port can have.
@@ -149,10 +149,75 @@ pub struct Connection {
     pub retransmits: u64,
     /// Longest datagram on the way.
     pub datagram_bytes: u64,
+    /// Packets dropped because their keyed check was wrong.
+    pub drop_check: u64,
+    /// Packets dropped because they had come before.
+    pub drop_duplicate: u64,
+    /// Packets dropped because they came further ahead than there is room to remember.
+    pub drop_beyond: u64,
+    /// Packets dropped for want of room; they are sent again.
+    pub drop_room: u64,
+    /// Unreliable messages dropped for want of room.
+    pub drop_unreliable: u64,
+}
+
+impl Connection {
+    /// As words of the page, in the order of [SHM-5.4].
+    fn to_words(self) -> [u64; 13] {
+        [
+            u64::from(self.node) << 16 | u64::from(self.port),
+            self.round_trip_ns,
+            self.window_packets,
+            self.in_flight_packets,
+            self.packets_out,
+            self.packets_in,
+            self.retransmits,
+            self.datagram_bytes,
+            self.drop_check,
+            self.drop_duplicate,
+            self.drop_beyond,
+            self.drop_room,
+            self.drop_unreliable,
+        ]
+    }
+
+    fn from_words(words: [u64; 13]) -> Self {
+        let [
+            peer,
+            round_trip_ns,
+            window_packets,
+            in_flight_packets,
+            packets_out,
+            packets_in,
+            retransmits,
+            datagram_bytes,
+            drop_check,
+            drop_duplicate,
+            drop_beyond,
+            drop_room,
+            drop_unreliable,
+        ] = words;
+        Self {
+            node: (peer >> 16) as u32,
+            port: peer as u16,
+            round_trip_ns,
+            window_packets,
+            in_flight_packets,
+            packets_out,
+            packets_in,
+            retransmits,
+            datagram_bytes,
+            drop_check,
+            drop_duplicate,
+            drop_beyond,
+            drop_room,
+            drop_unreliable,
+        }
+    }
 }
 
 #[repr(C)]
-struct ConnectionEntry([AtomicU64; 8]);
+struct ConnectionEntry([AtomicU64; 16]);
 
 /// Who a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,18 +328,7 @@ impl Page {
         let Some(ConnectionEntry(words)) = self.layout().connections.get(index) else {
             return;
         };
-        let peer = u64::from(connection.node) << 16 | u64::from(connection.port);
-        let values = [
-            peer,
-            connection.round_trip_ns,
-            connection.window_packets,
-            connection.in_flight_packets,
-            connection.packets_out,
-            connection.packets_in,
-            connection.retransmits,
-            connection.datagram_bytes,
-        ];
-        for (word, value) in words.iter().zip(values) {
+        for (word, value) in words.iter().zip(connection.to_words()) {
             word.store(value, Ordering::Relaxed);
         }
     }
@@ -284,27 +338,8 @@ impl Page {
         let entries = self.layout().connections.iter();
         entries
             .map(|ConnectionEntry(words)| {
-                let [
-                    peer,
-                    round_trip_ns,
-                    window,
-                    in_flight,
-                    out,
-                    received,
-                    again,
-                    bytes,
-                ] = std::array::from_fn(|index| words[index].load(Ordering::Relaxed));
-                Connection {
-                    node: (peer >> 16) as u32,
-                    port: peer as u16,
-                    round_trip_ns,
-                    window_packets: window,
-                    in_flight_packets: in_flight,
-                    packets_out: out,
-                    packets_in: received,
-                    retransmits: again,
-                    datagram_bytes: bytes,
-                }
+                let load = |index: usize| words[index].load(Ordering::Relaxed);
+                Connection::from_words(std::array::from_fn(load))
             })
             .filter(|connection| connection.node != 0)
     }

@@ -8,7 +8,7 @@ use crate::mapping::Mapping;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Version of the layout; ports of different versions refuse each other when they connect.
-pub const LAYOUT_VERSION: u32 = 1;
+pub const LAYOUT_VERSION: u32 = 2;
 
 /// First word of every pair segment.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"BCLPAIR\0");

@@ -106,6 +106,22 @@ fn a_receiver_is_told_too_and_loses_nothing() {
     assert!(one.next_report().is_some());
 }
 
+/// Nobody who speaks our protocol has sent it, but it shall be counted with the others that mean nothing.
+#[test]
+fn an_empty_datagram_is_one() {
+    let (mut one, mut other) = pair("127.0.0.1");
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.send_to(&[], other.local_address()).unwrap();
+    let mut buffers = Buffers::new();
+    assert!(wait(&other));
+    let mut received = other.receive(&mut buffers).unwrap().unwrap();
+    assert_eq!(received.len(), 1);
+    assert_eq!(received.next().map(|datagram| datagram.len()), Some(0));
+    assert!(received.next().is_none());
+    let sent = numbered(&[72]);
+    assert_eq!(exchange(&mut one, &mut other, &sent), sent);
+}
+
 #[test]
 fn a_full_buffer_leaves_the_rest_with_the_caller() {
     let (mut one, other) = pair("127.0.0.1");

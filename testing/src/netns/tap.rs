@@ -37,9 +37,10 @@ impl Tap {
     }
 
     /// Sends a frame. One that cannot leave, because the interface is down or gone, is lost, as it would be on a wire.
-    pub fn send(&self, frame: &[u8]) {
+    /// False if it was, or is longer than frames are.
+    pub fn send(&self, frame: &[u8]) -> bool {
         // SAFETY: the kernel reads the frame only.
-        unsafe {
+        let sent = unsafe {
             libc::send(
                 self.0.as_raw_fd(),
                 frame.as_ptr().cast(),
@@ -47,6 +48,7 @@ impl Tap {
                 libc::MSG_DONTWAIT,
             )
         };
+        sent >= 0
     }
 }
 

@@ -4,10 +4,12 @@
 use std::env;
 use std::time::{Duration, Instant};
 
+use bcl::stat::{Connection, Counter};
 use bcl_testing::PATIENCE;
 use bcl_testing::netns::Tap;
 use bcl_testing::peer::Peer;
 use bcl_testing::random::Random;
+use bcl_wire::Kind;
 
 use crate::lab::{Lab, meet};
 use crate::wire::{Captured, queued};
@@ -74,11 +76,14 @@ impl Scene {
     }
 
     /// Sends packets while the port is served, and sees that it lives and has got nothing but what its peer says then.
-    fn attack(&mut self, packets: u64, mut next: impl FnMut(&Captured) -> Vec<u8>) {
+    /// Returns what it has counted meanwhile.
+    fn attack(&mut self, packets: u64, mut next: impl FnMut(&Captured) -> Vec<u8>) -> Toll {
+        let before = self.toll();
+        let mut sent = 0;
         self.other.order("until message 600000");
         for number in 0..packets {
             let payload = next(&self.captured);
-            self.attacker.send(&self.captured.frame(&payload));
+            sent += u64::from(self.attacker.send(&self.captured.frame(&payload)));
             if number % BURST == BURST - 1 {
                 self.let_it_catch_up();
             }
@@ -89,6 +94,20 @@ impl Scene {
         assert_eq!(self.other.line(), "message");
         let (_, dropped) = queued(self.other.pid());
         assert_eq!(dropped, 0, "packets that the port never saw");
+        let toll = self.toll().since(&before);
+        Toll { sent, ..toll }
+    }
+
+    /// What the second peer has counted so far; it sleeps for a moment, before which a port shows its counters.
+    fn toll(&mut self) -> Toll {
+        self.other.ask("serve 20");
+        let stat = self.lab.stat(1, &self.other);
+        let all = Counter::ALL.iter();
+        Toll {
+            sent: 0,
+            counters: all.map(|counter| stat.read(*counter)).collect(),
+            connections: stat.connections().collect(),
+        }
     }
 
     fn let_it_catch_up(&self) {
@@ -99,6 +118,56 @@ impl Scene {
         }
     }
 }
+
+/// What a port has counted.
+struct Toll {
+    /// Forged packets that have reached its socket: not those that are too long for the network.
+    sent: u64,
+    counters: Vec<u64>,
+    connections: Vec<Connection>,
+}
+
+impl Toll {
+    /// What was added, to what only grows; connections as they are now.
+    fn since(self, before: &Self) -> Self {
+        let pairs = self.counters.iter().zip(&before.counters);
+        Self {
+            sent: self.sent,
+            counters: pairs
+                .map(|(now, before)| now.saturating_sub(*before))
+                .collect(),
+            connections: self.connections,
+        }
+    }
+
+    fn of(&self, counter: Counter) -> u64 {
+        self.counters[counter as usize]
+    }
+
+    /// Of all these together.
+    fn sum(&self, counters: &[Counter]) -> u64 {
+        counters.iter().map(|counter| self.of(*counter)).sum()
+    }
+
+    /// One message and no more has been delivered, and there is one peer, as there was.
+    #[track_caller]
+    fn assert_one_message(&self) {
+        assert_eq!(self.of(Counter::SystemReceived), 1);
+        for nothing in [Counter::NormalReceived, Counter::RmaServed] {
+            assert_eq!(self.of(nothing), 0, "{}", nothing.name());
+        }
+        assert_eq!(self.connections.len(), 1);
+    }
+}
+
+/// Why packets are dropped of which nothing is believed.
+const DISBELIEVED: [Counter; 5] = [
+    Counter::NetDropMalformed,
+    Counter::NetDropVersion,
+    Counter::NetDropJob,
+    Counter::NetDropStale,
+    Counter::NetDropCheck,
+];
 
 /// A packet that is not quite one that was sent.
 fn changed(random: &mut Random, captured: &Captured) -> Vec<u8> {
@@ -147,7 +216,24 @@ fn changed_and_invented_packets_are_nothing() {
             .unwrap_or_else(|_| panic!("{PACKETS}={text} is not a number"))
     });
     let mut random = Random(1);
-    scene.attack(packets, |captured| changed(&mut random, captured));
+    let toll = scene.attack(packets, |captured| changed(&mut random, captured));
+    // Each is counted once, and nothing else takes any. What the port refuses its peer asks about, so that one of its
+    // greetings may come late.
+    assert!(toll.sent > packets / 2);
+    let disbelieved = toll.sum(&DISBELIEVED);
+    assert!(
+        (toll.sent..toll.sent + 10).contains(&disbelieved),
+        "{disbelieved} of {}",
+        toll.sent
+    );
+    for cause in DISBELIEVED {
+        assert!(toll.of(cause) > 0, "{} is 0", cause.name());
+    }
+    // Those which say that they belong to the connection are counted there too.
+    let of_connection = toll.connections[0].drop_check;
+    assert!((1..=toll.of(Counter::NetDropCheck)).contains(&of_connection));
+    toll.assert_one_message();
+    assert!(toll.of(Counter::NetPacketsIn) < 20);
     // The conversation goes on where it was.
     scene.talk();
 }
@@ -159,10 +245,21 @@ fn repeated_packets_arrive_no_second_time() {
         return;
     };
     let mut random = Random(2);
-    scene.attack(20_000, |captured| {
+    let mut sequenced = 0;
+    let toll = scene.attack(20_000, |captured| {
         let all = &captured.payloads;
-        all[random.below(all.len() as u64) as usize].clone()
+        let payload = all[random.below(all.len() as u64) as usize].clone();
+        let kind = Kind::from_number(payload[TYPE_AT]).expect("a port has sent it");
+        sequenced += u64::from(kind.is_sequenced());
+        payload
     });
+    assert!(sequenced > 1000);
+    // On a busy machine the peer's own packets come twice as well.
+    let duplicates = toll.of(Counter::NetDropDuplicate);
+    assert!((sequenced..sequenced + 100).contains(&duplicates));
+    assert!(toll.connections[0].drop_duplicate >= sequenced);
+    assert_eq!(toll.sum(&DISBELIEVED), 0);
+    toll.assert_one_message();
     scene.talk();
 }
 
@@ -183,7 +280,15 @@ fn packets_of_an_earlier_life_are_nothing() {
         at += 1;
         captured.payloads[(at - 1) % captured.payloads.len()].clone()
     };
-    let packets = 10 * scene.captured.payloads.len() as u64;
-    scene.attack(packets, in_order);
+    let all = &scene.captured.payloads;
+    let is_hello = |payload: &&Vec<u8>| payload[TYPE_AT] == Kind::Hello.number();
+    let hellos = all.iter().filter(is_hello).count() as u64;
+    let packets = 10 * all.len() as u64;
+    let toll = scene.attack(packets, in_order);
+    // A greeting is answered, and no more comes of it; the rest belongs to nothing that there is.
+    let disbelieved = [Counter::NetDropStale, Counter::NetDropCheck];
+    assert_eq!(toll.sent, packets);
+    assert_eq!(toll.sum(&disbelieved), packets - 10 * hellos);
+    toll.assert_one_message();
     scene.talk();
 }

@@ -26,7 +26,8 @@ pub struct Arguments {
     /// All counters, one a line (see below), and not just the most telling ones.
     #[arg(long)]
     all: bool,
-    /// The connections to ports of other nodes, one a line, instead of the ports.
+    /// The connections to ports of other nodes, one a line, instead of the ports; the last columns are packets dropped,
+    /// by cause.
     #[arg(long, conflicts_with_all = ["all", "watch"])]
     connections: bool,
     /// Print one JSON object a line and port.
@@ -108,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn connections(watched: &Watched, as_json: bool) -> Result<()> {
     if !as_json {
         output::line(format_args!(
-            "{:<21} {:<21} {:>12} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8}",
+            "{:<21} {:<21} {:>12} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
             "port",
             "peer",
             "rtt us",
@@ -117,7 +118,12 @@ fn connections(watched: &Watched, as_json: bool) -> Result<()> {
             "packets out",
             "packets in",
             "sent again",
-            "datagram"
+            "datagram",
+            "bad check",
+            "doubled",
+            "too early",
+            "no room",
+            "unreliable"
         ))?;
     }
     for (address, port) in &watched.ports {
@@ -140,11 +146,16 @@ fn connections(watched: &Watched, as_json: bool) -> Result<()> {
                     "packets_in": connection.packets_in,
                     "retransmits": connection.retransmits,
                     "datagram_bytes": connection.datagram_bytes,
+                    "drop_check": connection.drop_check,
+                    "drop_duplicate": connection.drop_duplicate,
+                    "drop_beyond": connection.drop_beyond,
+                    "drop_room": connection.drop_room,
+                    "drop_unreliable": connection.drop_unreliable,
                 }))?;
                 continue;
             }
             output::line(format_args!(
-                "{:<21} {:<21} {round_trip_us:>12.1} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8}",
+                "{:<21} {:<21} {round_trip_us:>12.1} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
                 address.to_string(),
                 peer.to_string(),
                 connection.window_packets,
@@ -153,6 +164,11 @@ fn connections(watched: &Watched, as_json: bool) -> Result<()> {
                 connection.packets_in,
                 connection.retransmits,
                 connection.datagram_bytes,
+                connection.drop_check,
+                connection.drop_duplicate,
+                connection.drop_beyond,
+                connection.drop_room,
+                connection.drop_unreliable,
             ))?;
         }
     }

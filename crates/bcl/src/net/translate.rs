@@ -110,6 +110,11 @@ pub fn connection(info: &proto::PeerInfo) -> Connection {
         packets_in: info.traffic.packets_in,
         retransmits: info.traffic.retransmits,
         datagram_bytes: info.datagram_bytes.into(),
+        drop_check: info.drops.check,
+        drop_duplicate: info.drops.duplicate,
+        drop_beyond: info.drops.beyond_window,
+        drop_room: info.drops.no_room,
+        drop_unreliable: info.drops.unreliable,
     }
 }
 

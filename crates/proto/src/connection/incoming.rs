@@ -8,6 +8,7 @@ use super::recovery::Recovery;
 use super::window::Standing;
 use super::{Connection, End, Stage};
 use crate::common::Context;
+use crate::counters::Drops;
 use crate::error::Cause;
 use crate::message::Class;
 use crate::message::inbox::{copy, deliver_system};
@@ -221,7 +222,7 @@ impl Connection {
     ) {
         let whole = header.length == payload.len() as u64 && header.channel == 0;
         if !whole || !self.recent.is_new(header.message) {
-            cx.common.drops.duplicate += 1;
+            self.count_drop(cx, |drops| &mut drops.duplicate);
             return;
         }
         let cost = crate::buffers::Buffers::cost(payload.len());
@@ -230,7 +231,7 @@ impl Connection {
             .then(|| cx.common.pool.take(payload.len(), self.id))
             .flatten();
         let Some(name) = name else {
-            cx.common.drops.unreliable += 1;
+            self.count_drop(cx, |drops| &mut drops.unreliable);
             return;
         };
         self.inbox.pool_bytes += cost;
@@ -249,7 +250,7 @@ impl Connection {
         match self.window.standing(header.sequence) {
             Standing::Next => {
                 if !self.process(header, payload, cx)? {
-                    cx.common.drops.no_room += 1;
+                    self.count_drop(cx, |drops| &mut drops.no_room);
                     return Ok(());
                 }
                 self.window.advance();
@@ -263,13 +264,13 @@ impl Connection {
             }
             Standing::Early => self.on_early(from, header, payload, cx)?,
             Standing::Duplicate => {
-                cx.common.drops.duplicate += 1;
+                self.count_drop(cx, |drops| &mut drops.duplicate);
                 self.traffic.duplicates += 1;
                 self.acks.at_once(cx.now);
                 self.catch_up(cx)?;
             }
             Standing::Beyond => {
-                cx.common.drops.beyond_window += 1;
+                self.count_drop(cx, |drops| &mut drops.beyond_window);
                 self.acks.at_once(cx.now);
             }
         }
@@ -296,7 +297,7 @@ impl Connection {
             self.window.mark(header.sequence);
             self.on_fresh(from, cx.now);
         } else {
-            cx.common.drops.no_room += 1;
+            self.count_drop(cx, |drops| &mut drops.no_room);
         }
         self.acks.at_once(cx.now);
         Ok(())
@@ -358,6 +359,13 @@ impl Connection {
 }
 
 impl Connection {
+    /// A packet of this connection, or one that says so, leads to nothing.
+    #[cold]
+    pub fn count_drop<U>(&mut self, cx: &mut Context<'_, U>, cause: fn(&mut Drops) -> &mut u64) {
+        *cause(&mut cx.common.drops) += 1;
+        *cause(&mut self.drops) += 1;
+    }
+
     /// All of the peer's sequenced packets before this were taken.
     pub fn expected(&self) -> u32 {
         // CLOSE ends the connection before it is counted.

@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 use bcl_wire::CheckKey;
 
 use crate::common::{Common, Context};
-use crate::counters::{PeerInfo, Traffic};
+use crate::counters::{Drops, PeerInfo, Traffic};
 use crate::error::{Cause, OpError};
 use crate::message::inbox::{Inbox, Sender};
 use crate::message::outgoing::{Broken, Outgoing};
@@ -156,6 +156,7 @@ pub struct Connection {
     answer_to: Option<(u32, Path)>,
 
     pub traffic: Traffic,
+    pub drops: Drops,
     /// The endpoint's: when it is called for this connection, and whether it waits for its turn to send.
     pub timer: Option<Time>,
     pub is_queued: bool,
@@ -214,6 +215,7 @@ impl Connection {
             has_question: false,
             answer_to: None,
             traffic: Traffic::default(),
+            drops: Drops::default(),
             timer: None,
             is_queued: false,
         }
@@ -311,6 +313,7 @@ impl Connection {
             pending: self.pending() as u32,
             datagram_bytes: self.datagram_bytes,
             traffic: self.traffic,
+            drops: self.drops,
         }
     }
 

@@ -54,8 +54,9 @@ impl Endpoint {
         if connection.agreed.is_none()
             || !verify(datagram, &self.common.keys, &connection.keys.theirs)
         {
-            self.common.drops.check += 1;
-            return;
+            let common = &mut self.common;
+            return connection
+                .count_drop(&mut Context { now, common, up }, |drops| &mut drops.check);
         }
         if connection.serving.is_some() && header.is_sequenced() {
             return self.on_bypass(place, now, header, payload, up);

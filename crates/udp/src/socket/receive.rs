@@ -42,6 +42,8 @@ impl Default for Buffers {
 pub struct Received<'b> {
     from: SocketAddr,
     datagrams: ChunksMut<'b, u8>,
+    /// An empty datagram is to come: it has no bytes to be a chunk of.
+    is_empty: bool,
 }
 
 impl Received<'_> {
@@ -55,11 +57,18 @@ impl<'b> Iterator for Received<'b> {
     type Item = &'b mut [u8];
 
     fn next(&mut self) -> Option<&'b mut [u8]> {
-        self.datagrams.next()
+        match self.datagrams.next() {
+            None if self.is_empty => {
+                self.is_empty = false;
+                Some(&mut [])
+            }
+            next => next,
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.datagrams.size_hint()
+        let len = self.datagrams.len() + usize::from(self.is_empty);
+        (len, Some(len))
     }
 }
 
@@ -100,15 +109,15 @@ impl Socket {
     }
 
     fn received<'b>(&mut self, arrival: Arrival, into: &'b mut Buffers) -> Option<Received<'b>> {
-        // An empty datagram has no header: nobody who speaks our protocol has sent it.
-        let from = arrival.from.get().filter(|_| arrival.len > 0)?;
+        let from = arrival.from.get()?;
         let was_coalesced = arrival.segment_bytes < arrival.len;
         self.coalescing
             .on_arrival(self.fd.as_fd(), arrival.len, was_coalesced);
         let bytes = &mut into.0[..arrival.len];
         Some(Received {
             from,
-            datagrams: bytes.chunks_mut(arrival.segment_bytes),
+            datagrams: bytes.chunks_mut(arrival.segment_bytes.max(1)),
+            is_empty: arrival.len == 0,
         })
     }
 
