@@ -247,6 +247,10 @@ impl Inner {
         let moved = self.receive(now, up);
         self.look_at_clock(now, up);
         self.flush(now, up);
+        if self.socket.has_reports() {
+            self.take_reports(now, up);
+            self.flush(now, up);
+        }
         moved
     }
 
@@ -298,11 +302,11 @@ impl Inner {
         if self.endpoint.next_timeout().is_some_and(|time| time <= now) {
             let books = books!(self, up);
             self.endpoint.on_timeout(now, books);
-            self.take_reports(now, up);
         }
     }
 
     /// What the network has said of packets that were sent. Not proof of anything: the protocol asks the peer.
+    #[cold]
     fn take_reports(&mut self, now: Time, up: &mut impl Hearer) {
         while let Some(report) = self.socket.next_report() {
             match report.trouble {
