@@ -27,8 +27,10 @@ const BATCH: usize = 64;
 const HELD_MAX: usize = 64;
 /// Where a packet says of which kind it is.
 const KIND_AT: usize = 3;
-/// Receives that the background thread makes before it looks at its timers.
-const RECEIVES_PER_TURN: usize = 64;
+/// Turns that the background thread takes in a row.
+const TURNS_MAX: usize = 64;
+/// Packets after which a turn takes no more of them.
+const TURN_PACKETS: usize = 32;
 
 /// See the module.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub struct Inner {
     nodes: Nodes,
     /// Where our packets come from.
     ip: IpAddr,
+    /// Whether the last turn has found packets.
+    is_busy: bool,
     /// Packets taken from the protocol for which the socket had no room.
     unsent: Vec<Transmit>,
     met: Vec<proto::Address>,
@@ -96,6 +100,7 @@ impl Inner {
             shared: Arc::clone(shared),
             nodes,
             ip,
+            is_busy: false,
             unsent: Vec::with_capacity(BATCH),
             met: Vec::new(),
             held: Vec::new(),
@@ -240,16 +245,30 @@ impl Inner {
         system_handle(message).is_some_and(|handle| self.endpoint.release(&handle))
     }
 
-    /// What has arrived with one system call, what time has brought, and what is to be sent.
+    /// A turn: what has arrived, what time has brought, and what is to be sent.
+    ///
+    /// One system call takes a packet, or many if the kernel has joined them. Where packets come faster than turns,
+    /// one turn takes several, so that they are acknowledged together; a lone packet does not wait for a second look.
     #[inline]
     pub fn work(&mut self, up: &mut impl Hearer) -> bool {
-        let now = now();
-        let moved = self.receive(now, up);
-        self.look_at_clock(now, up);
-        self.flush(now, up);
+        let mut at = now();
+        let mut packets = self.receive(at, up);
+        let moved = packets > 0;
+        if moved && self.is_busy {
+            while packets < TURN_PACKETS {
+                match self.receive(at, up) {
+                    0 => break,
+                    more => packets += more,
+                }
+            }
+            at = now();
+        }
+        self.is_busy = moved;
+        self.look_at_clock(at, up);
+        self.flush(at, up);
         if self.socket.has_reports() {
-            self.take_reports(now, up);
-            self.flush(now, up);
+            self.take_reports(at, up);
+            self.flush(at, up);
         }
         moved
     }
@@ -257,7 +276,7 @@ impl Inner {
     /// The background thread's turn; true if there is news for the program.
     pub fn serve(&mut self) -> bool {
         let mut deferred = std::mem::take(&mut self.deferred);
-        for _ in 0..RECEIVES_PER_TURN {
+        for _ in 0..TURNS_MAX {
             if !self.work(&mut deferred) {
                 break;
             }
@@ -266,12 +285,14 @@ impl Inner {
         !(self.deferred.is_empty() && self.held.is_empty())
     }
 
+    /// Takes what one system call gives; says how many packets.
     #[inline]
-    fn receive(&mut self, now: Time, up: &mut impl Hearer) -> bool {
+    fn receive(&mut self, now: Time, up: &mut impl Hearer) -> usize {
         // Other errors than "nothing there" concern earlier datagrams, and are reported besides.
         let Ok(Some(received)) = self.socket.receive(&mut self.buffers) else {
-            return false;
+            return 0;
         };
+        let packets = received.len();
         let from = proto::Path {
             to: received.from(),
             rail: 0,
@@ -294,7 +315,7 @@ impl Inner {
         if !self.met.is_empty() {
             self.measure_paths();
         }
-        true
+        packets
     }
 
     #[inline]
