@@ -81,7 +81,7 @@ TRANSCRIPT = {
 CONNECTION = derive(b"connection", struct.pack("<IHIHQQQQ", *TRANSCRIPT.values()))
 KEYS = {"setup": SETUP_KEY, "from_initiator": CONNECTION[:16], "from_responder": CONNECTION[16:]}
 
-KINDS = "HELLO WELCOME CONFIRM DATA RTS CTS BODY FIN PUT GET ATOMIC ANSWER ACK NAK REFUSE PROBE PROBE_ANSWER CLOSE".split()
+KINDS = "HELLO WELCOME CONFIRM DATA RTS CTS BODY FIN PUT GET ATOMIC ANSWER ACK NAK REFUSE PROBE PROBE_ANSWER CLOSE PIECE".split()
 FIELDS = "magic version kind flags payload_len to_connection from_connection from_port to_port channel rail reserved sequence ack message slot group offset length".split()
 FIRST, LAST, UNRELIABLE, NOTIFY, RETRANSMIT, ACK_NOW, PADDED = (1 << bit for bit in range(7))
 
@@ -124,6 +124,13 @@ def bytes_of(length):
 ACK_BLOCK = bytes([0b101]) + bytes(30) + b"\x80" + struct.pack("<IIIBBH", 12, 0, 1500, 1, 0, 0)
 WHOLE = FIRST | LAST
 
+# What is cut into pieces: a whole datagram, sealed.
+LONG = seal(
+    header("DATA", bytes_of(1400), INITIATOR | {"flags": WHOLE | RETRANSMIT, "sequence": 16, "ack": 9, "message": 13, "length": 1400})[1],
+    bytes_of(1400),
+    "from_initiator",
+)
+
 PACKETS = [
     ("hello", "HELLO", "setup", setup("HELLO"), INITIATOR | {"to_connection": 0}),
     ("welcome", "WELCOME", "setup", setup("WELCOME"), RESPONDER),
@@ -157,6 +164,8 @@ PACKETS = [
     ("probe", "PROBE", "from_initiator", bytes(1336), INITIATOR | {"ack": 9, "message": 1}),
     ("probe answer", "PROBE_ANSWER", "from_responder", b"", RESPONDER | {"ack": 16, "message": 1}),
     ("close", "CLOSE", "from_initiator", b"", INITIATOR | {"sequence": 15, "ack": 9}),
+    ("piece, first of two", "PIECE", "from_initiator", LONG[:1088], INITIATOR | {"ack": 9, "message": 16, "length": 1464}),
+    ("piece, last of two", "PIECE", "from_initiator", LONG[1088:], INITIATOR | {"ack": 9, "message": 16, "offset": 1088, "length": 1464}),
 ]  # fmt: skip
 
 ONE = INITIATOR | {"flags": WHOLE, "sequence": 1, "length": 8}
@@ -164,7 +173,7 @@ ONE = INITIATOR | {"flags": WHOLE, "sequence": 1, "length": 8}
 MALFORMED = [
     ("version", "DATA", b"8 bytes.", ONE | {"version": 2}),
     ("kind", "DATA", b"8 bytes.", ONE | {"kind": 0}),
-    ("kind", "DATA", b"8 bytes.", ONE | {"kind": 19}),
+    ("kind", "DATA", b"8 bytes.", ONE | {"kind": 20}),
     ("length", "DATA", b"8 bytes.", ONE | {"payload_len": 9}),
     ("length", "BODY", bytes(8897), INITIATOR | {"channel": 1, "sequence": 1, "length": 8897}),
     ("reserved", "DATA", b"8 bytes.", ONE | {"flags": WHOLE | 128}),
@@ -198,6 +207,12 @@ MALFORMED = [
     ("length", "REFUSE", b"", RESPONDER | {"length": 7}),
     ("channel", "RTS", b"", INITIATOR),
     ("payload", "CLOSE", b"8 bytes.", INITIATOR),
+    ("length", "PIECE", b"8 bytes.", INITIATOR | {"length": 63}),
+    ("length", "PIECE", bytes(64), INITIATOR | {"length": 8961}),
+    ("offset", "PIECE", bytes(64), INITIATOR | {"offset": 8, "length": 72}),
+    ("offset", "PIECE", bytes(64), INITIATOR | {"offset": 64, "length": 127}),
+    ("payload", "PIECE", b"", INITIATOR | {"length": 64}),
+    ("payload", "PIECE", b"8 bytes.", INITIATOR | {"length": 64}),
 ]  # fmt: skip
 
 

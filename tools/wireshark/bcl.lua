@@ -14,6 +14,7 @@ local KINDS = {
     [1] = "HELLO", [2] = "WELCOME", [3] = "CONFIRM", [4] = "DATA", [5] = "RTS", [6] = "CTS", [7] = "BODY",
     [8] = "FIN", [9] = "PUT", [10] = "GET", [11] = "ATOMIC", [12] = "ANSWER", [13] = "ACK", [14] = "NAK",
     [15] = "REFUSE", [16] = "PROBE", [17] = "PROBE_ANSWER", [18] = "CLOSE",
+    [19] = "PIECE",
 }
 
 -- What the field `length` means where it is a code, by kind.

@@ -15,6 +15,8 @@ pub const PAYLOAD_MAX: usize = 8896;
 pub const EAGER_MAX: u64 = 8192;
 /// One-sided operations of a connection that can be under way: slots 0 to 63 ([WIRE-2.7]).
 pub const SLOTS: u16 = 64;
+/// Pieces of a packet begin at multiples of this, and end there or with the packet ([WIRE-2.11]).
+pub const PIECE_UNIT: usize = 64;
 
 /// A header as plain values. What a field means depends on the kind; unused fields are 0 ([WIRE-2]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -75,6 +75,8 @@ numbered! {
         ProbeAnswer = 17 "PROBE_ANSWER",
         /// The port closes; nothing sequenced follows. Sequenced.
         Close = 18 "CLOSE",
+        /// A piece of a packet that is longer than the path takes by now.
+        Piece = 19 "PIECE",
     }
 }
 

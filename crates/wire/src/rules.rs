@@ -1,7 +1,7 @@
-//! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.10]).
+//! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.11]).
 
 use crate::body::{AckBody, AtomicBody, Setup};
-use crate::header::{EAGER_MAX, Header, PAYLOAD_MAX, SLOTS};
+use crate::header::{EAGER_MAX, HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, SLOTS};
 use crate::kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 
 /// Flags that every packet may have.
@@ -99,7 +99,27 @@ fn of_kind(header: &Header) -> Option<&'static str> {
             (len == 0, "payload"),
         ]),
         Kind::Probe | Kind::ProbeAnswer => None,
+        Kind::Piece => of_piece(header),
     }
+}
+
+fn of_piece(header: &Header) -> Option<&'static str> {
+    const LENGTHS: core::ops::RangeInclusive<u64> =
+        HEADER_LEN as u64..=(HEADER_LEN + PAYLOAD_MAX) as u64;
+    const UNIT: u64 = PIECE_UNIT as u64;
+    let end = end(header);
+    first_broken([
+        (LENGTHS.contains(&header.length), "length"),
+        (
+            header.offset.is_multiple_of(UNIT) && end.is_some_and(|end| end <= header.length),
+            "offset",
+        ),
+        (
+            header.payload_len_bytes > 0
+                && end.is_some_and(|end| end == header.length || end.is_multiple_of(UNIT)),
+            "payload",
+        ),
+    ])
 }
 
 #[inline]

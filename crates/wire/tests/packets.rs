@@ -138,7 +138,7 @@ proptest! {
         let mut bytes = bytes;
         if ours && bytes.len() >= 4 {
             bytes[..3].copy_from_slice(b"BC\x01");
-            bytes[3] %= 20;
+            bytes[3] %= 21;
             let payload_len = bytes.len().saturating_sub(64) as u16;
             if bytes.len() >= 64 {
                 bytes[6..8].copy_from_slice(&payload_len.to_le_bytes());

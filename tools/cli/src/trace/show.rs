@@ -148,6 +148,10 @@ fn details(header: &Header, payload: &[u8]) -> String {
             None => String::new(),
         },
         Kind::Probe | Kind::ProbeAnswer => format!(" probe {message}"),
+        Kind::Piece => format!(
+            " of seq {message} bytes {offset}+{} of {length}",
+            payload.len()
+        ),
         Kind::Close => String::new(),
     }
 }
