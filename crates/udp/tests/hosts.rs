@@ -88,6 +88,29 @@ fn an_interface_that_takes_less_is_noticed_at_once() {
     assert_eq!(from.send(to, &[datagram(&small); 3]).unwrap(), 3);
 }
 
+/// A veth lets nothing in that is too long for its other end, and tells so as if a queue were full. Who waits for that
+/// queue waits for ever.
+#[test]
+fn what_the_other_end_lets_not_in_holds_up_nothing_else() {
+    let Some((a, b)) = two_hosts("10.0.0.1/24", "10.0.0.2/24") else {
+        return;
+    };
+    let (mut from, mut to) = (bind(&a, "10.0.0.1"), bind(&b, "10.0.0.2"));
+    a.run("ip link set eth mtu 9000");
+    b.run("ip link set eth mtu 1400");
+    let (large, small) = (contents(0, 5000), contents(1, 1000));
+    let mut gone = 0;
+    for _ in 0..100 {
+        match from.send(to.local_address(), &[datagram(&large)]) {
+            Ok(_) => gone += 1,
+            Err(SendError::Full { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(gone >= 10, "{gone}");
+    assert!(exchange(&mut from, &mut to, std::slice::from_ref(&small)) == [small]);
+}
+
 /// Sends until the network has said something of it: neighbours are asked first, which takes its time.
 fn first_report(from: &mut Socket, to: SocketAddr, bytes: &[u8]) -> Report {
     for _ in 0..10 {

@@ -104,6 +104,7 @@ impl Socket {
             coalescing: Coalescing::new(settings.coalesces),
             reports: VecDeque::new(),
             scratch: Scratch::default(),
+            refusals: 0,
         }
     }
 }

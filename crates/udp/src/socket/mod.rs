@@ -51,6 +51,8 @@ pub struct Socket {
     coalescing: Coalescing,
     reports: VecDeque<Report>,
     scratch: send::Scratch,
+    /// So often in a row the interface has dropped what we have sent.
+    refusals: u32,
 }
 
 /// What the kernel has granted to a [`Socket`].

@@ -18,6 +18,9 @@ const COPY_UP_TO_BYTES: usize = 512 - HEADER_BYTES;
 /// How many errors that belong to earlier datagrams are passed over in one call.
 const MAX_PENDING: usize = 4;
 
+/// So many refusals in a row are not a queue that is full for a moment.
+const MAX_REFUSALS: u32 = 4;
+
 /// One datagram of a batch: a header, and what follows it wherever it lies.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
@@ -105,8 +108,9 @@ impl std::fmt::Debug for Scratch {
 impl Socket {
     /// Sends the datagrams in order and says how many have gone, at least one unless `batch` is empty.
     ///
-    /// When that is not all, the kernel has no room for more now; the caller keeps the rest. No payload is
-    /// copied in user space but that of a lone small datagram.
+    /// When that is not all, the kernel has no room for more now; the caller keeps the rest. What the kernel refuses
+    /// again and again counts as gone: the network loses it. No payload is copied in user space but that of a lone
+    /// small datagram.
     pub fn send(&mut self, to: SocketAddr, batch: &[Datagram<'_>]) -> Result<usize, SendError> {
         let raw = RawAddress::new(&to);
         let mut sent = 0;
@@ -123,6 +127,7 @@ impl Socket {
             let errno = match result {
                 Ok(gone) => {
                     sent += gone;
+                    self.refusals = 0;
                     continue;
                 }
                 Err(errno) => errno,
@@ -139,6 +144,17 @@ impl Socket {
                 pending += 1;
                 self.collect_reports();
                 continue;
+            }
+            // A full queue says so, and is empty soon; the other end of a veth that lets nothing so long in says the
+            // same, for ever.
+            if errno == libc::ENOBUFS {
+                self.refusals += 1;
+                if self.refusals >= MAX_REFUSALS {
+                    self.refusals = 0;
+                    let run = runs::first_run(rest.iter().map(Datagram::len_bytes), together);
+                    sent += run.map_or(1, |run| run.datagrams);
+                    continue;
+                }
             }
             if sent > 0 {
                 break;
