@@ -4,7 +4,8 @@
 
 use std::ops::RangeInclusive;
 
-pub use bcl_udp::mtu::{MtuSearch, kernel_mtu, largest_datagram_bytes};
+pub use bcl_proto::MtuSearch;
+pub use bcl_udp::mtu::{kernel_mtu, largest_datagram_bytes};
 pub use bcl_udp::route::{Doubt, Interface, Route, RouteError, interfaces, route_to};
 pub use bcl_udp::{
     BindError, Buffers, Datagram, HEADER_BYTES, Received, Report, SendError, Settings, Socket,

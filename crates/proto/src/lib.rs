@@ -21,6 +21,7 @@ mod endpoint;
 mod error;
 pub mod interface;
 mod message;
+mod mtu;
 mod names;
 mod random;
 mod rma;
@@ -35,6 +36,7 @@ pub use config::Config;
 pub use counters::{Depths, Drops, PeerInfo, Traffic};
 pub use endpoint::{Endpoint, Entering, Record, SYSTEM_MAX, Told};
 pub use error::{Cause, OpError, Refusal};
+pub use mtu::MtuSearch;
 pub use names::{
     Action, Address, Atomic, MessageId, OpId, Path, Rma, SystemHandle, Target, WindowPut,
 };

@@ -17,8 +17,6 @@ pub struct Transmit {
     pub path: Path,
     /// What follows the header.
     pub payload: Payload,
-    /// The packet is sent again and was made for a larger MTU than the path has now: let IP fragment it.
-    pub exceeds_mtu: bool,
     pub(crate) header: [u8; crate::HEADER_BYTES],
     pub(crate) key: CheckKey,
 }
@@ -60,6 +58,11 @@ pub enum Own {
         /// How much.
         len_bytes: u16,
     },
+    /// Nowhere: zeros.
+    Padding {
+        /// How many.
+        len_bytes: u16,
+    },
 }
 
 impl Payload {
@@ -73,9 +76,8 @@ impl Payload {
     pub fn len_bytes(&self) -> usize {
         match *self {
             Self::Own(Own::Inline { len_bytes, .. }) => usize::from(len_bytes),
-            Self::Own(Own::Buffer { len_bytes, .. }) | Self::Lent { len_bytes, .. } => {
-                usize::from(len_bytes)
-            }
+            Self::Own(Own::Buffer { len_bytes, .. } | Own::Padding { len_bytes })
+            | Self::Lent { len_bytes, .. } => usize::from(len_bytes),
         }
     }
 
@@ -86,6 +88,13 @@ impl Payload {
 }
 
 impl Transmit {
+    /// Whether it has to leave by itself: it shows what becomes of one datagram of its length, which between virtual
+    /// hosts is not what becomes of the same datagram in a `UDP_SEGMENT` send.
+    #[inline]
+    pub fn is_alone(&self) -> bool {
+        matches!(self.payload, Payload::Own(Own::Padding { .. }))
+    }
+
     /// Length of the datagram.
     pub fn len_bytes(&self) -> usize {
         crate::HEADER_BYTES + self.payload.len_bytes()

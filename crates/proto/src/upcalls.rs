@@ -9,6 +9,9 @@ use crate::names::{Address, Atomic, MessageId, OpId, Path, SystemHandle, Target,
 pub trait Upcalls {
     /// Where packets for this peer go; asked when the peer becomes active. `None`: it is unreachable.
     fn path_to(&mut self, peer: Address) -> Option<Path>;
+    /// The longest datagram that the way there takes, without the headers of UDP and IP, as far as this side knows;
+    /// asked when the peer becomes active, and now and then. `None`: the [usual](crate::Config::datagram_bytes).
+    fn datagram_bytes(&mut self, path: Path) -> Option<u16>;
     /// Whether the port can take no more receive events for now; arrivals then stay with their senders.
     fn is_full(&self) -> bool;
     /// A system message arrived.
@@ -25,6 +28,9 @@ pub trait Upcalls {
     fn withdrawn(&mut self, message: MessageId, channel: u16);
     /// Bytes for the memory of an operation, at `offset` there; false if that memory is gone.
     fn place(&mut self, op: OpId, offset: u64, bytes: &[u8]) -> bool;
+    /// Copies what an operation has lent to be sent, from `offset` there; false if that memory is gone. For packets
+    /// that are cut into pieces; all others take it from where it lies.
+    fn fetch(&mut self, op: OpId, offset: u64, into: &mut [u8]) -> bool;
     /// A posted buffer is done with.
     fn received(
         &mut self,

@@ -49,6 +49,9 @@ impl Upcalls for Sink {
     fn path_to(&mut self, peer: Address) -> Option<Path> {
         Some(path(usize::from(peer.node.octets()[3]) - 1))
     }
+    fn datagram_bytes(&mut self, _: Path) -> Option<u16> {
+        None
+    }
     fn is_full(&self) -> bool {
         false
     }
@@ -64,6 +67,11 @@ impl Upcalls for Sink {
     fn withdrawn(&mut self, _: MessageId, _: u16) {}
     fn place(&mut self, _: OpId, offset: u64, bytes: &[u8]) -> bool {
         self.memory[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        true
+    }
+    fn fetch(&mut self, _: OpId, offset: u64, into: &mut [u8]) -> bool {
+        let len = into.len();
+        into.copy_from_slice(&self.memory[offset as usize..][..len]);
         true
     }
     fn received(&mut self, _: Address, _: u16, _: OpId, _: u64, _: Result<(), OpError>) {

@@ -22,6 +22,8 @@ pub struct Setup {
     pub seed: u64,
     /// After how long a silent peer is taken for dead.
     pub dead_after_ns: u64,
+    /// The longest datagram that its host's network card takes.
+    pub datagram_bytes: u16,
     /// How long its window is; it holds zeros at first.
     pub window_bytes: usize,
     /// Whether the hosts of this world may have an interface program, each by its seed.

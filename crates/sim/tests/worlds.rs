@@ -23,6 +23,11 @@ const ONCE_WRONG: &[(&str, u64, &str)] = &[
         1099,
         "after a pause of 1 s nobody asked for a lost answer for 6 s",
     ),
+    (
+        "windows",
+        5159,
+        "packets that had come early were kept while nobody asked after their sender, which was dead",
+    ),
 ];
 
 /// What is wrong with a world, if anything is.
@@ -73,7 +78,8 @@ macro_rules! kinds {
 }
 
 kinds!(
-    calm, lossy, rough, shared, full, deaths, cuts, moves, strangers, jobs, windows, mixed,
+    calm, lossy, rough, shared, full, deaths, cuts, moves, strangers, jobs, windows, lengths,
+    mixed,
 );
 
 #[test]

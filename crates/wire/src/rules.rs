@@ -111,12 +111,12 @@ fn of_piece(header: &Header) -> Option<&'static str> {
     first_broken([
         (LENGTHS.contains(&header.length), "length"),
         (
-            header.offset.is_multiple_of(UNIT) && end.is_some_and(|end| end <= header.length),
+            header.offset % UNIT == 0 && end.is_some_and(|end| end <= header.length),
             "offset",
         ),
         (
             header.payload_len_bytes > 0
-                && end.is_some_and(|end| end == header.length || end.is_multiple_of(UNIT)),
+                && end.is_some_and(|end| end == header.length || end % UNIT == 0),
             "payload",
         ),
     ])

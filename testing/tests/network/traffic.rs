@@ -75,6 +75,45 @@ fn with_thirty_percent_of_each_fault() {
     with_faults(30, ["200", "1000"]);
 }
 
+/// Everybody sends jumbo frames, and from one moment on one of the hosts lets none in. Nobody is told: the other host's
+/// packets vanish, also those that are cut and numbered already.
+#[test]
+fn while_the_mtu_falls() {
+    let widen = |cluster: &mut Cluster| cluster.set_mtu_of_all(9000).expect("MTUs can be set");
+    let narrow = |cluster: &mut Cluster| {
+        std::thread::sleep(Duration::from_millis(50));
+        cluster.set_mtu(1, 1400).expect("an MTU can be set");
+    };
+    exchange(widen, MANY_LONG, narrow);
+}
+
+/// Below what nearly every path takes, and with packets lost besides.
+#[test]
+fn while_the_mtu_falls_far_on_a_bad_network() {
+    let widen = |cluster: &mut Cluster| {
+        cluster.set_mtu_of_all(9000).expect("MTUs can be set");
+        for (host, seed) in [(0, 21), (1, 22)] {
+            let faults = Faults::all(1, seed);
+            cluster.inject(host, &faults).expect("the injector works");
+        }
+    };
+    let narrow = |cluster: &mut Cluster| {
+        std::thread::sleep(Duration::from_millis(50));
+        cluster.set_mtu(0, 700).expect("an MTU can be set");
+    };
+    exchange(widen, MANY, narrow);
+}
+
+/// One host has jumbo frames and the other has not, which is a mistake of many an administrator.
+#[test]
+fn with_jumbo_frames_at_one_end_only() {
+    let differ = |cluster: &mut Cluster| {
+        cluster.set_mtu_of_all(9000).expect("MTUs can be set");
+        cluster.set_mtu(1, 1400).expect("an MTU can be set");
+    };
+    exchange(differ, MANY_LONG, |_| {});
+}
+
 /// Two seconds are no death.
 #[test]
 fn while_the_cable_is_pulled_for_two_seconds() {

@@ -7,6 +7,7 @@ use bcl_node::{Address, Nodes};
 use bcl_proto as proto;
 use bcl_shm::page::Counter;
 use bcl_shm::sync::bump;
+use bcl_udp::mtu;
 use bcl_wire::udp_port;
 
 use super::lent::{Lent, Memory};
@@ -19,8 +20,8 @@ pub struct Books<'a, U> {
     pub lent: &'a mut Lent,
     pub shared: &'a Shared,
     pub nodes: &'a Nodes,
-    /// Connections that have come up, for the caller to look after.
-    pub met: &'a mut Vec<proto::Address>,
+    /// Where our packets come from.
+    pub ip: IpAddr,
 }
 
 /// Where packets for a peer go, if its number is one that other nodes reach.
@@ -33,6 +34,12 @@ impl<U: Upcalls> proto::Upcalls for Books<'_, U> {
     fn path_to(&mut self, peer: proto::Address) -> Option<proto::Path> {
         let to = path_to(self.nodes, translate::address(peer))?;
         Some(proto::Path { to, rail: 0 })
+    }
+
+    fn datagram_bytes(&mut self, path: proto::Path) -> Option<u16> {
+        let mtu = mtu::kernel_mtu(self.ip, path.to.ip()).ok()?;
+        let longest = mtu::largest_datagram_bytes(mtu, path.to.ip());
+        Some(u16::try_from(longest).unwrap_or(u16::MAX))
     }
 
     fn is_full(&self) -> bool {
@@ -76,6 +83,14 @@ impl<U: Upcalls> proto::Upcalls for Books<'_, U> {
     #[inline]
     fn place(&mut self, op: proto::OpId, offset: u64, bytes: &[u8]) -> bool {
         self.lent.place(op, offset, bytes)
+    }
+
+    fn fetch(&mut self, op: proto::OpId, offset: u64, into: &mut [u8]) -> bool {
+        let piece = self.lent.piece(op, offset, into.len());
+        piece.is_some_and(|piece| {
+            into.copy_from_slice(piece);
+            true
+        })
     }
 
     fn received(
@@ -190,7 +205,6 @@ impl<U: Upcalls> proto::Upcalls for Books<'_, U> {
     }
 
     fn peer_up(&mut self, peer: proto::Address) {
-        self.met.push(peer);
         let path = path_to(self.nodes, translate::address(peer));
         let copy = match path {
             Some(path) => format!("datagrams to {path}, because it is on another node"),

@@ -10,7 +10,7 @@ use bcl_node::{Address, JobKey, Nodes};
 use bcl_proto::{self as proto, Config, Endpoint, Payload, Span, Time, Transmit};
 use bcl_shm::page::{CONNECTIONS, Counter};
 use bcl_shm::sync::{Ordering, bump};
-use bcl_udp::{BindError, Buffers, Datagram, SendError, Socket, Trouble, mtu};
+use bcl_udp::{BindError, Buffers, Datagram, SendError, Socket, Trouble};
 use bcl_wire::{Kind, udp_port};
 use rustix::io::Errno;
 
@@ -48,7 +48,8 @@ pub struct Inner {
     is_busy: bool,
     /// Packets taken from the protocol for which the socket had no room.
     unsent: Vec<Transmit>,
-    met: Vec<proto::Address>,
+    /// The socket has said that datagrams to there are too long.
+    too_long: Option<IpAddr>,
     /// Packets that the thread leaves to the program: peers close, of whom the program has messages to match first.
     held: Vec<(proto::Path, Vec<u8>)>,
 }
@@ -61,7 +62,7 @@ macro_rules! books {
             lent: &mut $self.lent,
             shared: &$self.shared,
             nodes: &$self.nodes,
-            met: &mut $self.met,
+            ip: $self.ip,
         }
     };
 }
@@ -102,7 +103,7 @@ impl Inner {
             ip,
             is_busy: false,
             unsent: Vec::with_capacity(BATCH),
-            met: Vec::new(),
+            too_long: None,
             held: Vec::new(),
         })
     }
@@ -312,9 +313,6 @@ impl Inner {
                 _ => self.endpoint.handle(now, from, datagram, books),
             }
         }
-        if !self.met.is_empty() {
-            self.measure_paths();
-        }
         packets
     }
 
@@ -331,7 +329,10 @@ impl Inner {
     fn take_reports(&mut self, now: Time, up: &mut impl Hearer) {
         while let Some(report) = self.socket.next_report() {
             match report.trouble {
-                Trouble::TooLarge { .. } => self.measure_paths_to(report.to.ip()),
+                Trouble::TooLarge { .. } => {
+                    let books = books!(self, up);
+                    self.endpoint.on_route(now, report.to.ip(), books);
+                }
                 Trouble::PortUnreachable => {
                     let path = proto::Path {
                         to: report.to,
@@ -341,30 +342,6 @@ impl Inner {
                     self.endpoint.unreachable(now, path, books);
                 }
                 Trouble::Prohibited | Trouble::HostUnreachable | Trouble::Other(_) => {}
-            }
-        }
-    }
-
-    /// The way to a host has become narrower: measures it anew for all peers there.
-    #[cold]
-    fn measure_paths_to(&mut self, ip: IpAddr) {
-        let there = self.endpoint.peers().filter(|info| info.path.to.ip() == ip);
-        self.met.extend(there.map(|info| info.peer));
-        self.measure_paths();
-    }
-
-    /// Tells the protocol how long datagrams to new peers may be, as the kernel knows it.
-    #[cold]
-    fn measure_paths(&mut self) {
-        for peer in std::mem::take(&mut self.met) {
-            let nodes = &self.nodes;
-            let Some(path) = super::books::path_to(nodes, translate::address(peer)) else {
-                continue;
-            };
-            if let Ok(mtu) = mtu::kernel_mtu(self.ip, path.ip()) {
-                let longest = mtu::largest_datagram_bytes(mtu, path.ip());
-                let longest = longest.min(bcl_wire::HEADER_LEN + bcl_wire::PAYLOAD_MAX);
-                self.endpoint.set_datagram_bytes(peer, longest as u16);
             }
         }
     }
@@ -382,17 +359,24 @@ impl Inner {
             if self.unsent.is_empty() || !self.send_run() {
                 return;
             }
+            if let Some(ip) = self.too_long.take() {
+                let books = books!(self, up);
+                self.endpoint.on_route(now, ip, books);
+            }
         }
     }
 
     /// Sends the first packets that go the same way; false if the socket has no room for them.
     fn send_run(&mut self) -> bool {
         let path = self.unsent[0].path;
-        let run = self
-            .unsent
-            .iter()
-            .take_while(|transmit| transmit.path == path)
-            .count();
+        let run = match self.unsent[0].is_alone() {
+            true => 1,
+            false => self
+                .unsent
+                .iter()
+                .take_while(|transmit| transmit.path == path && !transmit.is_alone())
+                .count(),
+        };
         let (endpoint, lent) = (&self.endpoint, &self.lent);
         let datagram = |transmit| datagram_of(endpoint, lent, transmit);
         let sent = if run == 1 {
@@ -420,7 +404,7 @@ impl Inner {
             Err(error) => {
                 // Lost, as packets can be; the protocol sends them again and gives up in time.
                 if let SendError::TooLarge { .. } = error {
-                    self.measure_paths_to(path.to.ip());
+                    self.too_long = Some(path.to.ip());
                 }
                 self.unsent.drain(..run);
                 true

@@ -19,6 +19,10 @@ impl Connection {
         self.inbox.fail_all(sender, error, cx);
         self.owner.clear(cx);
         self.stash.clear(&mut cx.common.stash);
+        self.drop_assembly(cx);
+        if let Some(cut) = self.cut.take() {
+            cx.common.copies.give_back(cut.name);
+        }
         for (name, _) in self.unreliable.drain(..) {
             cx.common.copies.give_back(name);
         }

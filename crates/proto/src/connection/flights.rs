@@ -24,6 +24,14 @@ struct Flight {
     state: State,
 }
 
+impl Flight {
+    fn lose(&mut self, found: &mut Lost) {
+        self.state = State::Lost;
+        found.count += 1;
+        found.longest = found.longest.max(self.packet.len_bytes());
+    }
+}
+
 /// See the module. 104 bytes for each packet; the table grows to what the window needs, and is let go when idle.
 #[derive(Debug, Clone, Default)]
 pub struct Flights {
@@ -49,6 +57,17 @@ pub struct Progress {
     pub sample_sent_at: Option<Time>,
     /// How many were under way before.
     pub in_flight: u32,
+    /// Length of the longest payload of them.
+    pub longest: u16,
+}
+
+/// Packets that are taken for lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// How many.
+    pub count: u32,
+    /// Length of the longest payload of them.
+    pub longest: u16,
 }
 
 /// An acknowledgement of what was never sent.
@@ -199,6 +218,7 @@ impl Flights {
             State::Arrived => {}
         }
         progress.newly += 1;
+        progress.longest = progress.longest.max(flight.packet.len_bytes());
         if latest.is_none_or(|(at, _)| flight.sent_at >= at) {
             *latest = Some((flight.sent_at, flight.sends));
         }
@@ -213,14 +233,14 @@ impl Flights {
 
     /// Takes for lost what should have arrived by now ([WIRE-7.1], [WIRE-7.2]): packets that three later ones have
     /// overtaken, and those that were sent before one that has arrived and are `reordering` overdue (RFC 8985).
-    /// Returns how many, and when to look again for more.
-    pub fn find_lost(&mut self, now: Time, reordering: Span) -> (u32, Option<Time>) {
+    /// Returns which, and when to look again for more.
+    pub fn find_lost(&mut self, now: Time, reordering: Span) -> (Lost, Option<Time>) {
         if self.arrived == 0 && self.lost == 0 && self.rack_sent_at == Time(0) {
-            return (0, None);
+            return (Lost::default(), None);
         }
         let end = distance(self.highest, self.first).max(0) as usize;
         let mut overtaken_by = 0;
-        let (mut found, mut look_again): (u32, Option<Time>) = (0, None);
+        let (mut found, mut look_again): (Lost, Option<Time>) = (Lost::default(), None);
         let (rack_sent_at, rack_trip) = (self.rack_sent_at, self.rack_trip);
         for index in (0..end.min(self.ring.len())).rev() {
             let flight = &mut self.ring[index];
@@ -232,16 +252,15 @@ impl Flights {
                     let is_older = flight.sent_at < rack_sent_at;
                     let is_overtaken = flight.sends == 1 && overtaken_by >= 3;
                     if is_overtaken || is_older && due <= now {
-                        flight.state = State::Lost;
-                        found += 1;
+                        flight.lose(&mut found);
                     } else if is_older {
                         look_again = Some(look_again.map_or(due, |at| at.min(due)));
                     }
                 }
             }
         }
-        self.under_way -= found;
-        self.lost += found;
+        self.under_way -= found.count;
+        self.lost += found.count;
         (found, look_again)
     }
 
@@ -265,28 +284,39 @@ impl Flights {
     }
 
     /// A timeout: nothing that is under way is believed to arrive any more.
-    pub fn lose_all(&mut self) -> u32 {
-        let mut found = 0;
+    pub fn lose_all(&mut self) -> Lost {
+        self.lose_longer(None)
+    }
+
+    /// Of what is under way, nothing with a payload longer than this is believed to arrive any more.
+    pub fn lose_longer(&mut self, limit: Option<u16>) -> Lost {
+        let mut found = Lost::default();
         for flight in &mut self.ring {
-            if flight.state == State::UnderWay {
-                flight.state = State::Lost;
-                found += 1;
+            let is_longer = limit.is_none_or(|limit| flight.packet.len_bytes() > limit);
+            if flight.state == State::UnderWay && is_longer {
+                flight.lose(&mut found);
             }
         }
-        self.under_way -= found;
-        self.lost += found;
+        self.under_way -= found.count;
+        self.lost += found.count;
         found
     }
 
-    /// The oldest lost packet leaves again.
-    pub fn resend_lost(&mut self, now: Time) -> Option<(u32, Packet)> {
+    /// Whether the packet with this sequence is under way.
+    pub fn is_under_way(&self, sequence: u32) -> bool {
+        self.get(sequence)
+            .is_some_and(|flight| flight.state == State::UnderWay)
+    }
+
+    /// The oldest lost packet with a payload of at most `limit` bytes leaves again.
+    pub fn resend_lost(&mut self, now: Time, limit: u16) -> Option<(u32, Packet)> {
         if self.lost == 0 {
             return None;
         }
         let index = self
             .ring
             .iter()
-            .position(|flight| flight.state == State::Lost)?;
+            .position(|flight| flight.state == State::Lost && flight.packet.len_bytes() <= limit)?;
         let flight = &mut self.ring[index];
         flight.state = State::UnderWay;
         flight.sent_at = now;
@@ -361,12 +391,12 @@ mod tests {
             .unwrap();
         assert_eq!((progress.newly, progress.in_flight), (3, 6));
         let (found, look_again) = flights.find_lost(Time(2_000), Span(5_000));
-        assert_eq!((found, look_again.is_some()), (0, true));
+        assert_eq!((found.count, look_again.is_some()), (0, true));
         flights
             .acknowledge(Time(2_001), ack, Some(&[0b111, 0, 0, 0]))
             .unwrap();
-        assert_eq!(flights.find_lost(Time(2_001), Span(5_000)).0, 1);
-        let (sequence, _) = flights.resend_lost(Time(3_000)).unwrap();
+        assert_eq!(flights.find_lost(Time(2_001), Span(5_000)).0.count, 1);
+        let (sequence, _) = flights.resend_lost(Time(3_000), u16::MAX).unwrap();
         assert_eq!(sequence, ack);
         assert!(!flights.has_lost());
         assert_eq!(flights.under_way(), 2);
@@ -383,8 +413,8 @@ mod tests {
             .acknowledge(Time(1_500), 7, Some(&[1, 0, 0, 0]))
             .unwrap();
         let (found, look_again) = flights.find_lost(Time(1_500), Span(100));
-        assert_eq!((found, look_again), (0, Some(Time(1_599))));
-        assert_eq!(flights.find_lost(Time(1_599), Span(100)).0, 1);
+        assert_eq!((found.count, look_again), (0, Some(Time(1_599))));
+        assert_eq!(flights.find_lost(Time(1_599), Span(100)).0.count, 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Packets of the peer. Their check was right: they are the peer's, though perhaps not new.
 
 use bcl_wire::body::AckBody;
-use bcl_wire::{Flags, Header, Kind, NakReason};
+use bcl_wire::{Flags, HEADER_LEN, Header, Kind, NakReason};
 
 use super::flights::Progress;
 use super::recovery::Recovery;
@@ -38,6 +38,7 @@ impl Connection {
                 }
                 self.answer_to = Some((header.message, from));
             }
+            Kind::Piece => self.on_piece(from, header, payload, cx)?,
             _ => self.on_unsequenced(from, header, payload, cx),
         }
         self.verdict()
@@ -86,9 +87,7 @@ impl Connection {
         match header.kind {
             Kind::Data => self.on_unreliable(header, payload, cx),
             Kind::Answer => self.on_answer(header, payload, cx),
-            Kind::ProbeAnswer if self.liveness.on_answer(header.message) => {
-                self.on_fresh(from, cx.now);
-            }
+            Kind::ProbeAnswer => self.on_probe_answer(header.message, from, cx.now),
             _ => {}
         }
     }
@@ -132,6 +131,8 @@ impl Connection {
         self.liveness.on_heard(cx.now);
         self.recovery.on_progress(cx.now);
         self.has_tail_probe = false;
+        self.mtu
+            .on_arrived(cx.now, HEADER_LEN as u16 + progress.longest);
         let delay_ns = body.map_or(0, |body| u64::from(body.delay_ns));
         self.learn(&progress, Span(delay_ns), cx.now);
         self.find_lost(cx.now);
@@ -163,8 +164,10 @@ impl Connection {
         let reordering = Recovery::reordering(&self.trip);
         let (found, look_again) = self.flights.find_lost(now, reordering);
         self.recovery.look_again_at(look_again);
-        if found > 0 {
-            self.congestion.on_lost(now, found, self.trip.smoothed());
+        if found.count > 0 {
+            self.congestion
+                .on_lost(now, found.count, self.trip.smoothed());
+            self.on_long_lost(found.longest);
         }
     }
 
@@ -247,6 +250,9 @@ impl Connection {
         payload: &[u8],
         cx: &mut Context<'_, U>,
     ) -> Result<(), End> {
+        if self.assembly.as_ref().map(|it| it.sequence) == Some(header.sequence) {
+            self.drop_assembly(cx);
+        }
         match self.window.standing(header.sequence) {
             Standing::Next => {
                 if !self.process(header, payload, cx)? {
@@ -348,7 +354,7 @@ impl Connection {
             Kind::Put | Kind::Get | Kind::Atomic => {
                 return match cx.common.is_closing {
                     true => Ok(true),
-                    false => self.owner.on_request(header, payload, sender, cx),
+                    false => self.serve(header, payload, cx),
                 };
             }
             Kind::Close => self.has_left = true,
@@ -364,6 +370,22 @@ impl Connection {
     pub fn count_drop<U>(&mut self, cx: &mut Context<'_, U>, cause: fn(&mut Drops) -> &mut u64) {
         *cause(&mut cx.common.drops) += 1;
         *cause(&mut self.drops) += 1;
+    }
+
+    /// A one-sided operation of the peer.
+    fn serve<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Result<bool, Broken> {
+        let (sender, limit) = (self.sender(), self.payload_limit());
+        let is_taken = self.owner.on_request(header, payload, sender, limit, cx)?;
+        if self.owner.lost_bytes > 0 {
+            let lost = std::mem::take(&mut self.owner.lost_bytes);
+            self.on_long_lost(lost);
+        }
+        Ok(is_taken)
     }
 
     /// All of the peer's sequenced packets before this were taken.

@@ -114,6 +114,9 @@ impl Connection {
             return Some(transmit);
         }
         self.agreed?;
+        if self.cut.is_some() {
+            return self.next_piece(cx);
+        }
         if self.inbox.refusals.must_tell()
             && let Some(nak) = self.nak(now)
         {
@@ -121,16 +124,19 @@ impl Connection {
         }
         if self.has_tail_probe {
             self.has_tail_probe = false;
-            if let Some((sequence, packet)) = self.flights.resend_last(now) {
+            if let Some((sequence, packet)) = self.flights.resend_last(now)
+                && let Some(transmit) = self.again(sequence, packet, Flags::ACK_NOW, cx)
+            {
                 self.traffic.tail_probes += 1;
-                return Some(self.again(now, sequence, packet, Flags::ACK_NOW));
+                return Some(transmit);
             }
         }
         if self.flights.has_lost()
             && self.may_send_again(now)
-            && let Some((sequence, packet)) = self.flights.resend_lost(now)
+            && let Some((sequence, packet)) = self.flights.resend_lost(now, self.resend_limit())
+            && let Some(transmit) = self.again(sequence, packet, Flags::NONE, cx)
         {
-            return Some(self.again(now, sequence, packet, Flags::NONE));
+            return Some(transmit);
         }
         if let Some(answer) = self.owner.next_answer() {
             if let Content::Buffer { name, .. } = answer.payload {
@@ -188,7 +194,6 @@ impl Connection {
         Transmit {
             path: self.path,
             payload,
-            exceeds_mtu: false,
             header: header.to_bytes(),
             key: *cx.common.keys.setup(),
         }
@@ -208,7 +213,7 @@ impl Connection {
 
     /// Longest payload of a packet.
     pub fn payload_limit(&self) -> u16 {
-        payload_limit(self.datagram_bytes)
+        payload_limit(self.mtu.bytes())
     }
 
     /// A packet that the peer must get.
@@ -237,13 +242,23 @@ impl Connection {
             && !self.has_data(now)
     }
 
-    fn again(&mut self, now: Time, sequence: u32, packet: Packet, flags: Flags) -> Transmit {
+    /// A packet leaves again; `None` if its memory is gone, so that nobody needs it.
+    fn again<U: Upcalls>(
+        &mut self,
+        sequence: u32,
+        packet: Packet,
+        flags: Flags,
+        cx: &mut Context<'_, U>,
+    ) -> Option<Transmit> {
         let mut header = packet.header();
         header.sequence = sequence;
         header.flags |= Flags::RETRANSMIT | flags;
         self.traffic.retransmits += 1;
-        self.on_sequenced_sent(now);
-        self.finish(header, packet.payload())
+        self.on_sequenced_sent(cx.now);
+        if packet.len_bytes() > self.payload_limit() {
+            return self.cut(&header, &packet, cx);
+        }
+        Some(self.finish(header, packet.payload()))
     }
 
     #[inline]
@@ -263,7 +278,7 @@ impl Connection {
     }
 
     /// A packet that takes no sequence.
-    fn plain(&mut self, packet: &Packet) -> Transmit {
+    pub(super) fn plain(&mut self, packet: &Packet) -> Transmit {
         self.finish(packet.header(), packet.payload())
     }
 
@@ -319,6 +334,9 @@ impl Connection {
             probe.message = self.liveness.ask(cx.now);
             return Some(self.plain(&probe));
         }
+        if self.mtu.is_due() {
+            return self.padded_probe(cx.now);
+        }
         self.acks.is_due().then(|| self.ack(cx.now))
     }
 
@@ -353,7 +371,7 @@ impl Connection {
     }
 
     #[inline]
-    fn addressed(&self, mut header: Header) -> Header {
+    pub(super) fn addressed(&self, mut header: Header) -> Header {
         header.to_connection = self.peer_id;
         header.from_connection = self.id;
         header.from_port = self.own_port;
@@ -371,11 +389,13 @@ impl Connection {
             self.acks.on_sent();
         }
         let len_bytes = payload.len_bytes();
+        if !self.mtu.is_assured(HEADER_LEN + len_bytes) {
+            self.on_long();
+        }
         self.traffic.packets_out += 1;
         self.traffic.bytes_out += len_bytes as u64;
         Transmit {
             path: self.path,
-            exceeds_mtu: HEADER_LEN + len_bytes > usize::from(self.datagram_bytes),
             payload,
             header: header.to_bytes(),
             key: self.keys.ours,

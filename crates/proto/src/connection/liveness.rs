@@ -112,6 +112,12 @@ impl Liveness {
         self.number
     }
 
+    /// Number for a probe that is about length: it leaves with one that asks, and whose number comes after.
+    pub fn number_aside(&mut self) -> u32 {
+        self.number = self.number.wrapping_add(1);
+        self.number
+    }
+
     /// An answer; true if it is to our latest probe.
     pub fn on_answer(&mut self, number: u32) -> bool {
         let is_ours = self.is_asking && number == self.number;

@@ -1,6 +1,7 @@
 //! A connection with one peer: what both directions have in common.
 //!
-//! [`incoming`] takes packets of the peer, [`leaving`] makes packets for it, [`timers`] sees to what is due.
+//! [`incoming`] takes packets of the peer, [`leaving`] makes packets for it, [`timers`] sees to what is due,
+//! [`sounding`] keeps to what the path takes.
 
 pub mod acks;
 pub mod congestion;
@@ -11,10 +12,13 @@ pub mod leaving;
 pub mod liveness;
 pub mod pacing;
 pub mod packet;
+pub mod path_mtu;
+pub mod pieces;
 pub mod recent;
 pub mod recovery;
 pub mod round_trip;
 pub mod serving;
+mod sounding;
 pub mod stash;
 pub mod timers;
 pub mod window;
@@ -41,6 +45,8 @@ use congestion::Congestion;
 use flights::Flights;
 use liveness::Liveness;
 use pacing::Pacer;
+use path_mtu::PathMtu;
+use pieces::{Assembly, Cut};
 use recent::Recent;
 use recovery::Recovery;
 use round_trip::RoundTrip;
@@ -117,7 +123,6 @@ pub struct Connection {
     pub doubt: Option<Attempt>,
     /// The other end of the connection of a port with itself: of no interest to the program.
     pub is_mirror: bool,
-    pub datagram_bytes: u16,
 
     flights: Flights,
     trip: RoundTrip,
@@ -127,6 +132,10 @@ pub struct Connection {
     has_tail_probe: bool,
     /// Congestion control has said no.
     is_held: bool,
+    mtu: PathMtu,
+    /// What leaves in pieces, and which packet did so last.
+    cut: Option<Cut>,
+    in_pieces: Option<u32>,
     pub outgoing: Outgoing,
     pub requester: Requester,
     unreliable: VecDeque<(Name, u16)>,
@@ -145,6 +154,7 @@ pub struct Connection {
     window: Window,
     acks: Acks,
     stash: Stash,
+    assembly: Option<Assembly>,
     pub inbox: Inbox,
     owner: Owner,
     recent: Recent,
@@ -186,7 +196,6 @@ impl Connection {
             },
             doubt: None,
             is_mirror: false,
-            datagram_bytes: config.datagram_bytes,
             flights: Flights::default(),
             trip: RoundTrip::default(),
             congestion: Congestion::default(),
@@ -194,6 +203,9 @@ impl Connection {
             recovery: Recovery::default(),
             has_tail_probe: false,
             is_held: false,
+            mtu: PathMtu::new(now, config.datagram_bytes),
+            cut: None,
+            in_pieces: None,
             outgoing: Outgoing::default(),
             requester: Requester::default(),
             unreliable: VecDeque::new(),
@@ -207,6 +219,7 @@ impl Connection {
             window: Window::default(),
             acks: Acks::default(),
             stash: Stash::default(),
+            assembly: None,
             inbox: Inbox::default(),
             owner: Owner::default(),
             recent: Recent::default(),
@@ -252,6 +265,7 @@ impl Connection {
     /// The set-up was another's, which takes the place of ours: what we have sent was sent in vain.
     pub fn restart(&mut self) {
         self.flights.reset();
+        self.in_pieces = None;
         self.recovery = Recovery::default();
         self.outgoing.restart();
         self.requester.restart();
@@ -311,7 +325,7 @@ impl Connection {
             window: self.congestion.window(),
             in_flight: self.flights.under_way(),
             pending: self.pending() as u32,
-            datagram_bytes: self.datagram_bytes,
+            datagram_bytes: self.mtu.bytes(),
             traffic: self.traffic,
             drops: self.drops,
         }
@@ -323,5 +337,7 @@ impl Connection {
             || !self.requester.is_idle()
             || !self.outgoing.is_empty()
             || self.inbox.is_expecting()
+            || self.window.has_gaps()
+            || self.assembly.is_some()
     }
 }

@@ -26,6 +26,7 @@ pub enum Content {
     Lent { op: OpId, at: u64, len: u16 },
     Buffer { name: Name, at: u32, len: u16 },
     Words([u64; 3]),
+    Padding { len: u16 },
 }
 
 impl Packet {
@@ -55,7 +56,9 @@ impl Packet {
     pub fn len_bytes(&self) -> u16 {
         match self.payload {
             Content::None => 0,
-            Content::Lent { len, .. } | Content::Buffer { len, .. } => len,
+            Content::Lent { len, .. } | Content::Buffer { len, .. } | Content::Padding { len } => {
+                len
+            }
             Content::Words(_) => 24,
         }
     }
@@ -89,6 +92,7 @@ impl Packet {
                 offset: at,
                 len_bytes: len,
             }),
+            Content::Padding { len } => Payload::Own(Own::Padding { len_bytes: len }),
             Content::Words(words) => {
                 let mut bytes = [0; 24];
                 for (place, word) in bytes.chunks_mut(8).zip(words) {

@@ -96,7 +96,7 @@ impl Connection {
         self.owner.resume(&state.outcomes);
     }
 
-    /// A sequenced packet that came by the socket. True: too late for one that was sent before the connection was entered.
+    /// A sequenced packet, or a piece of one, that came by the socket. True: too late for one that was sent before the connection was entered.
     pub fn on_bypass<U: Upcalls>(
         &mut self,
         header: &Header,
@@ -108,11 +108,12 @@ impl Connection {
         let Some(serving) = self.serving.as_deref_mut() else {
             return Ok(false);
         };
-        if serving
-            .dropped
-            .is_none_or(|last| before(last, header.sequence))
-        {
-            serving.dropped = Some(header.sequence);
+        let sequence = match header.kind {
+            Kind::Piece => header.message,
+            _ => header.sequence,
+        };
+        if serving.dropped.is_none_or(|last| before(last, sequence)) {
+            serving.dropped = Some(sequence);
         }
         Ok(match serving.step {
             Step::Served { since } => cx.now.since(since) >= SETTLED_AFTER,

@@ -24,7 +24,7 @@ impl Connection {
         }
         let owes = self.owes();
         self.liveness.owes(now, owes);
-        let mut at = self.liveness.deadline(config);
+        let mut at = self.liveness.deadline(config).min(self.mtu.deadline());
         if let Some(data) = self.data_deadline(now) {
             at = at.min(data);
         }
@@ -86,14 +86,16 @@ impl Connection {
         }
         self.acks.on_time(now);
         self.tell_again(now);
+        self.on_sounding_time(cx);
         match self.recovery.due(now, &self.flights, &self.trip) {
             None => {}
             Some(Due::Reordering) => self.find_lost(now),
             Some(Due::TailProbe) => self.has_tail_probe = true,
             Some(Due::Timeout) => {
                 self.traffic.timeouts += 1;
-                self.flights.lose_all();
+                let lost = self.flights.lose_all();
                 self.congestion.on_timeout(now);
+                self.suspect_length(lost.longest);
                 // What leaves now may be lost as well: an answer to either shows that the peer lives.
                 self.has_question = true;
             }

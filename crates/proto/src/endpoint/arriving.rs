@@ -58,7 +58,8 @@ impl Endpoint {
             return connection
                 .count_drop(&mut Context { now, common, up }, |drops| &mut drops.check);
         }
-        if connection.serving.is_some() && header.is_sequenced() {
+        let takes_turn = header.is_sequenced() || header.kind == Kind::Piece;
+        if connection.serving.is_some() && takes_turn {
             return self.on_bypass(place, now, header, payload, up);
         }
         let common = &mut self.common;
@@ -95,7 +96,6 @@ impl Endpoint {
         self.reply(Transmit {
             path: ended.path,
             payload: Payload::EMPTY,
-            exceeds_mtu: false,
             header: header.to_bytes(),
             key: ended.keys.ours,
         });

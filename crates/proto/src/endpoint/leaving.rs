@@ -11,6 +11,9 @@ use crate::upcalls::Upcalls;
 /// Packets of one connection in a row: what one `UDP_SEGMENT` send takes.
 const TURN_PACKETS: u32 = 64;
 
+/// What probes are padded with.
+static ZEROS: [u8; bcl_wire::PAYLOAD_MAX] = [0; bcl_wire::PAYLOAD_MAX];
+
 impl Endpoint {
     /// The next packet to send. What it refers to stays in place until the next call that is not
     /// `poll_transmit`, [`bytes`](Self::bytes) or [`seal`](Self::seal).
@@ -63,6 +66,7 @@ impl Endpoint {
                 let at = *offset as usize;
                 buffer.get(at..at + usize::from(*len_bytes))
             }
+            Payload::Own(Own::Padding { len_bytes }) => ZEROS.get(..usize::from(*len_bytes)),
             Payload::Lent { .. } => None,
         }
     }

@@ -10,6 +10,7 @@ mod table;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::net::IpAddr;
 
 use bcl_wire::JobKeys;
 
@@ -202,14 +203,18 @@ impl Endpoint {
         self.connections.knows(peer)
     }
 
-    /// The driver has learned how long datagrams to this peer may be, without the headers of UDP and IP.
-    pub fn set_datagram_bytes(&mut self, peer: Address, datagram_bytes: u16) {
-        if let Some(connection) = self
-            .connections
-            .find(peer)
-            .and_then(|place| self.connections.get_mut(place))
-        {
-            connection.datagram_bytes = datagram_bytes;
+    /// The network says that datagrams to there are too long, or the driver that a route has changed: looks at the
+    /// routes of all peers there anew.
+    pub fn on_route(&mut self, now: Time, ip: IpAddr, up: &mut impl Upcalls) {
+        for place in self.connections.places() {
+            let Some(connection) = self.connections.get_mut(place) else {
+                continue;
+            };
+            if connection.path.to.ip() == ip {
+                let common = &mut self.common;
+                connection.on_route(&mut Context { now, common, up });
+                self.settle(place, now, Ok(()), up);
+            }
         }
     }
 

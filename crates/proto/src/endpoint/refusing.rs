@@ -48,7 +48,6 @@ impl Endpoint {
         self.reply(Transmit {
             path: to,
             payload: Payload::EMPTY,
-            exceeds_mtu: false,
             header: header.to_bytes(),
             key,
         });

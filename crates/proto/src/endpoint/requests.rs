@@ -31,7 +31,9 @@ impl Endpoint {
         let path = up.path_to(peer)?;
         let stage = Stage::Greeting(self.new_attempt(now));
         let id = self.connections.propose(&mut self.common.random);
-        let connection = Connection::new(now, id, peer, path, stage, &self.common);
+        let mut connection = Connection::new(now, id, peer, path, stage, &self.common);
+        let common = &mut self.common;
+        connection.trust_route(&mut Context { now, common, up });
         self.connections.insert(Box::new(connection)).ok()
     }
 

@@ -93,7 +93,6 @@ impl Endpoint {
         self.reply(Transmit {
             path: from,
             payload: inline(&body.to_bytes()),
-            exceeds_mtu: false,
             header: answer.to_bytes(),
             key,
         });
@@ -335,6 +334,8 @@ impl Endpoint {
         connection.agree(now, agreed, keys, peer_id, Stage::Up);
         connection.await_interface(&self.common.config);
         connection.confirm(now);
+        let common = &mut self.common;
+        connection.trust_route(&mut Context { now, common, up });
         let inserted = self
             .connections
             .insert(connection)

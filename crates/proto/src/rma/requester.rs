@@ -122,7 +122,7 @@ impl Requester {
         if self.again != 0 {
             let slot = self.again.trailing_zeros() as usize;
             self.again &= self.again - 1;
-            return self.ask_again(slot, now, sequence);
+            return self.ask_again(slot, now, limit, sequence);
         }
         if !self.may_go_on(window) {
             return None;
@@ -169,8 +169,13 @@ impl Requester {
         Some(packet(&job.rma, &request, slot))
     }
 
-    fn ask_again(&mut self, slot: usize, now: Time, sequence: u32) -> Option<Packet> {
+    fn ask_again(&mut self, slot: usize, now: Time, limit: u16, sequence: u32) -> Option<Packet> {
         let request = self.asked.as_deref_mut()?[slot].as_mut()?;
+        if request.kind == Kind::Put && request.len > limit {
+            // The path has become narrower. All of it is there; what is sent with the question does not matter.
+            request.at += u64::from(request.len - limit);
+            request.len = limit;
+        }
         request.sent_at = now;
         request.tries += 1;
         request.sequence = sequence;
@@ -239,7 +244,10 @@ impl Requester {
         let status = u8::try_from(header.length).ok();
         let status = status.and_then(RmaStatus::from_number)?;
         let reads = request.kind == Kind::Get && status == RmaStatus::Ok;
-        if reads && payload.len() != usize::from(request.len) {
+        if reads && payload.len() < usize::from(request.len) {
+            return self.on_part(slot, payload, cx);
+        }
+        if reads && payload.len() > usize::from(request.len) {
             return None;
         }
         *place = None;
@@ -258,6 +266,33 @@ impl Requester {
         let index = (request.job - self.front) as usize;
         self.finish(index, peer, flights, cx);
         (request.tries == 0).then_some(request.sent_at)
+    }
+
+    /// The beginning of what was asked for, because the path takes no more: asks for the rest ([WIRE-11.6]).
+    fn on_part<U: Upcalls>(
+        &mut self,
+        slot: usize,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Option<Time> {
+        if payload.is_empty() {
+            return None;
+        }
+        self.operations = self.operations.wrapping_add(1);
+        let operation = self.operations;
+        let request = self.asked.as_deref_mut()?[slot].as_mut()?;
+        let (number, at) = (request.job, request.at);
+        let sent_at = (request.tries == 0).then_some(request.sent_at);
+        request.operation = operation;
+        request.at += payload.len() as u64;
+        request.len -= payload.len() as u16;
+        request.tries = 0;
+        self.again |= 1 << slot;
+        let job = self.job(number)?;
+        if !cx.up.place(job.rma.op, at, payload) {
+            job.error = Some(OpError::Fault);
+        }
+        sent_at
     }
 
     fn finish<U: Upcalls>(

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bcl_wire::body::AtomicBody;
-use bcl_wire::{Flags, Header, Kind, PAYLOAD_MAX, RmaStatus};
+use bcl_wire::{Flags, Header, Kind, RmaStatus};
 
 use super::SLOTS;
 use crate::common::Context;
@@ -36,6 +36,8 @@ pub struct Owner {
     /// By slot; there only for peers that use windows.
     outcomes: Option<Box<[Option<Outcome>; SLOTS]>>,
     answers: VecDeque<Packet>,
+    /// Length of what was read and is asked for again: its answer was lost.
+    pub lost_bytes: u16,
 }
 
 impl Owner {
@@ -78,12 +80,13 @@ impl Owner {
         outcomes + self.answers.capacity() * size_of::<Packet>()
     }
 
-    /// PUT, GET or ATOMIC, in order. False: no room to answer, the packet is not taken.
+    /// PUT, GET or ATOMIC, in order. False: no room to answer, the packet is not taken. What is read is cut to `limit`.
     pub fn on_request<U: Upcalls>(
         &mut self,
         header: &Header,
         payload: &[u8],
         sender: Sender,
+        limit: u16,
         cx: &mut Context<'_, U>,
     ) -> Result<bool, Broken> {
         let slot = usize::from(header.slot);
@@ -110,7 +113,13 @@ impl Owner {
             }
             Kind::Put => self.put(header, payload, known, sender, cx),
             Kind::Atomic => self.atomic(header, payload, sender, cx)?,
-            _ => return Ok(self.get(header, sender, cx)),
+            _ => {
+                let len = header.length.min(u64::from(limit)) as u16;
+                if known.is_some() {
+                    self.lost_bytes = len;
+                }
+                return Ok(self.get(header, len, sender, cx));
+            }
         }
         Ok(true)
     }
@@ -200,10 +209,11 @@ impl Owner {
     fn get<U: Upcalls>(
         &mut self,
         header: &Header,
+        len_bytes: u16,
         sender: Sender,
         cx: &mut Context<'_, U>,
     ) -> bool {
-        let len = header.length.min(PAYLOAD_MAX as u64) as usize;
+        let len = usize::from(len_bytes);
         let Some(name) = cx.common.copies.take(len, sender.connection) else {
             return false;
         };
@@ -232,7 +242,7 @@ impl Owner {
                 answer.payload = Content::Buffer {
                     name,
                     at: 0,
-                    len: len as u16,
+                    len: len_bytes,
                 };
             }
             _ => cx.common.spent.push(name),

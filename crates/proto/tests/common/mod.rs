@@ -71,6 +71,8 @@ pub struct World {
     pub hosts: Vec<Host>,
     pub faults: Faults,
     pub delay: Span,
+    /// The longest datagram that the path takes, by sender; longer ones vanish.
+    pub path_bytes: Vec<usize>,
     /// Everything that was ever sent, if recorded: from, to, bytes.
     pub record: Option<Vec<(usize, usize, Vec<u8>)>>,
     in_flight: BinaryHeap<Reverse<Arrival>>,
@@ -84,6 +86,7 @@ impl World {
     }
 
     pub fn with(hosts: usize, seed: u64, adapt: impl Fn(usize, &mut Config)) -> Self {
+        let path_bytes = vec![usize::MAX; hosts];
         let hosts = (0..hosts)
             .map(|host| {
                 let mut config = Config::new(address(host), 100, [seed, host as u64]);
@@ -102,6 +105,7 @@ impl World {
             hosts,
             faults: Faults::default(),
             delay: Span::from_us(10),
+            path_bytes,
             record: None,
             in_flight: BinaryHeap::new(),
             number: 0,
@@ -162,6 +166,9 @@ impl World {
         };
         if let Some(record) = &mut self.record {
             record.push((from, to, bytes.clone()));
+        }
+        if bytes.len() > self.path_bytes[from] {
+            return;
         }
         if self.hosts[from].is_cut || self.hosts[to].is_cut || self.happens(self.faults.loss) {
             return;

@@ -40,6 +40,8 @@ pub struct Port {
     pub withdrawn: usize,
     /// Connection, message, buffer and length of what may be placed directly.
     pub granted: Vec<(u32, u32, OpId, u64)>,
+    /// What the route takes, as far as this host knows.
+    pub route_bytes: Option<u16>,
 }
 
 impl Port {
@@ -107,6 +109,10 @@ impl Upcalls for Port {
         (!self.unreachable).then(|| super::path(host))
     }
 
+    fn datagram_bytes(&mut self, _: Path) -> Option<u16> {
+        self.route_bytes
+    }
+
     fn is_full(&self) -> bool {
         self.is_full
     }
@@ -145,6 +151,16 @@ impl Upcalls for Port {
             .and_then(|memory| memory.get_mut(at..at + bytes.len()));
         place.is_some_and(|place| {
             place.copy_from_slice(bytes);
+            true
+        })
+    }
+
+    fn fetch(&mut self, op: OpId, offset: u64, into: &mut [u8]) -> bool {
+        let at = offset as usize;
+        let memory = self.memory.get(&op);
+        let bytes = memory.and_then(|memory| memory.get(at..at + into.len()));
+        bytes.is_some_and(|bytes| {
+            into.copy_from_slice(bytes);
             true
         })
     }

@@ -45,6 +45,8 @@ fates! {
     LostInBurst = "lost in a burst",
     /// Gone: the queue before a link was full.
     QueueFull = "queue full",
+    /// Gone: longer than the link takes.
+    TooLong = "too long",
     /// Gone: the link is down.
     LinkDown = "link down",
     /// Gone: a partition lies between the hosts.

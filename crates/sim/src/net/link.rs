@@ -17,6 +17,8 @@ pub struct LinkSpec {
     pub propagation_ns: u64,
     /// How much may wait before it; what comes beyond is dropped.
     pub queue_bytes: u64,
+    /// Longer datagrams vanish without a word.
+    pub longest_bytes: usize,
     /// What it does wrong.
     pub faults: Faults,
 }
@@ -27,6 +29,7 @@ impl LinkSpec {
         bits_per_second: 10_000_000_000,
         propagation_ns: 5_000,
         queue_bytes: 256 << 10,
+        longest_bytes: usize::MAX,
         faults: Faults {
             loss: super::Rate::NEVER,
             bursts: None,
@@ -90,6 +93,9 @@ impl Link {
     ) -> Result<u64, Fate> {
         if !self.is_up {
             return Err(Fate::LinkDown);
+        }
+        if len_bytes > self.spec.longest_bytes {
+            return Err(Fate::TooLong);
         }
         let len_bytes = len_bytes as u64 + OVERHEAD_BYTES;
         if self.backlog_bytes(now_ns) + len_bytes > self.spec.queue_bytes {

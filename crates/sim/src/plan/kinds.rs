@@ -32,6 +32,10 @@ pub const KINDS: &[(&str, &str)] = &[
     ("strangers", "somebody replays, forges and damages packets"),
     ("jobs", "two jobs with different keys on the same hosts"),
     ("windows", "one-sided access only, with faults and deaths"),
+    (
+        "lengths",
+        "paths that take less than the hosts think, now more, now less",
+    ),
     ("mixed", "all of it at once"),
 ];
 
@@ -55,6 +59,7 @@ pub(super) fn plan(kind: &str, seed: u64) -> Option<Plan> {
         "strangers" => strangers(&mut plan, random),
         "jobs" => plan.two_jobs = true,
         "windows" => windows(&mut plan, random),
+        "lengths" => lengths(&mut plan, random),
         "mixed" => mixed(&mut plan, random),
         _ => {}
     }
@@ -79,6 +84,7 @@ fn calm(kind: &'static str, seed: u64, random: &mut Random) -> Plan {
             propagation_ns: link.propagation_ns * *random.pick(&[1, 1, 1, 20]),
             ..link
         },
+        datagram_bytes: 1472,
         trunk: None,
         traffic: Traffic {
             operations: random.between(10, 60) as u32,
@@ -138,6 +144,7 @@ fn shared(plan: &mut Plan, random: &mut Random) {
         bits_per_second: *random.pick(&[10, 100, 1_000]) * 1_000_000,
         propagation_ns: random.between(1, 2_000) * US,
         queue_bytes: *random.pick(&[8, 32, 128]) << 10,
+        longest_bytes: usize::MAX,
         faults: Faults::default(),
     });
     plan.seats = random.between(4, 10) as usize;
@@ -193,6 +200,21 @@ fn windows(plan: &mut Plan, random: &mut Random) {
     if random.one_in(2) {
         upsets(plan, random, &[Theme::Death, Theme::Cable, Theme::Pause]);
     }
+}
+
+fn lengths(plan: &mut Plan, random: &mut Random) {
+    plan.datagram_bytes = *random.pick(&[1472, 4_000, 8_960, 8_960]);
+    if random.one_in(3) {
+        plan.uplink.longest_bytes = random.between(508, 8_960) as usize;
+    }
+    if random.one_in(2) {
+        plan.uplink.faults = weather(random, 5);
+    }
+    let themes: &[Theme] = match random.below(3) {
+        0 => &[Theme::Length, Theme::Cable, Theme::Pause],
+        _ => &[Theme::Length],
+    };
+    upsets(plan, random, themes);
 }
 
 fn mixed(plan: &mut Plan, random: &mut Random) {

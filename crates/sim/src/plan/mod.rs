@@ -26,6 +26,8 @@ pub struct Plan {
     pub uplink: LinkSpec,
     /// What the link back can do.
     pub downlink: LinkSpec,
+    /// The longest datagram that the hosts' network cards take. What lies between may take less.
+    pub datagram_bytes: u16,
     /// If there are two sites (seats with even and with odd numbers): the link from each to the other.
     pub trunk: Option<LinkSpec>,
     /// What programs do.
@@ -177,7 +179,9 @@ impl Plan {
                 if upset.takes_lives() {
                     return true;
                 }
-                broken_ns += to_ns - from_ns;
+                if upset.silences() {
+                    broken_ns += to_ns - from_ns;
+                }
             }
         }
         broken_ns > self.dead_after_ns / 2

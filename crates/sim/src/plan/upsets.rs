@@ -38,6 +38,15 @@ pub enum Upset {
     },
     /// All uplinks get these faults.
     Weather(Faults),
+    /// The cable of a host takes other lengths, of which nobody is told: the direction out of it, and the one into it.
+    Length {
+        /// Whose.
+        host: HostId,
+        /// The longest datagram that it can send.
+        out: usize,
+        /// The longest that it can receive.
+        into: usize,
+    },
 }
 
 impl Upset {
@@ -47,6 +56,11 @@ impl Upset {
             self,
             Self::Kill(_) | Self::Close(_) | Self::Start(_) | Self::Readdress(_)
         )
+    }
+
+    /// Whether a peer may not be heard while it lasts, and be taken for dead.
+    pub(super) fn silences(&self) -> bool {
+        !matches!(self, Self::Length { .. })
     }
 }
 
@@ -62,6 +76,7 @@ pub(super) enum Theme {
     Death,
     Close,
     Slowness,
+    Length,
 }
 
 /// One upset of `theme`, beginning before `until_ns` and lasting up to `longest_ns`.
@@ -82,6 +97,7 @@ pub(super) fn episode(
         Theme::Death => (Upset::Kill(host), Upset::Start(host)),
         Theme::Close => (Upset::Close(host), Upset::Start(host)),
         Theme::Slowness => slowness(random, host),
+        Theme::Length => length(random, host),
     };
     [(from_ns, upset), (to_ns, mended)]
 }
@@ -122,6 +138,22 @@ fn cable(random: &mut Random, host: HostId) -> (Upset, Upset) {
         into: true,
     };
     (Upset::Cable { host, out, into }, whole)
+}
+
+/// From the least that every path takes on.
+fn length(random: &mut Random, host: HostId) -> (Upset, Upset) {
+    let mut draw = || match random.below(4) {
+        0 => usize::MAX,
+        1 => 1472,
+        _ => random.between(508, 8_960) as usize,
+    };
+    let (out, into) = (draw(), draw());
+    let whole = Upset::Length {
+        host,
+        out: usize::MAX,
+        into: usize::MAX,
+    };
+    (Upset::Length { host, out, into }, whole)
 }
 
 fn slowness(random: &mut Random, host: HostId) -> (Upset, Upset) {

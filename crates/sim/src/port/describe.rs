@@ -60,6 +60,8 @@ fn details(header: &Header, payload: &[u8]) -> String {
             let refusing = [ack.refusing_system, ack.refusing_normal];
             format!(" sack {words} refusing {refusing:?}")
         }),
+        Kind::Probe | Kind::ProbeAnswer => format!(" probe {message} len {len}"),
+        Kind::Piece => format!(" of seq {message} {offset}+{len}/{length}"),
         Kind::Refuse => format!(" reason {length} detail {offset}"),
         _ => String::new(),
     }

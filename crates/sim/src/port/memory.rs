@@ -10,7 +10,7 @@ use bcl_proto::{
 };
 
 use crate::oracle::Seat;
-use crate::party::{Failure, News};
+use crate::party::{Failure, News, Setup};
 
 use super::seat;
 
@@ -65,6 +65,7 @@ pub(super) struct Granted {
 /// Everything that the endpoint reaches by name.
 pub(super) struct Memory {
     addresses: Vec<SocketAddr>,
+    datagram_bytes: u16,
     lent: BTreeMap<Name, Vec<u8>>,
     pub(super) window: Vec<u8>,
     /// Buffers that an interface program may write into.
@@ -78,11 +79,12 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(addresses: Vec<SocketAddr>, window_bytes: usize) -> Self {
+    pub(super) fn new(setup: &Setup) -> Self {
         Self {
-            addresses,
+            addresses: setup.addresses.clone(),
+            datagram_bytes: setup.datagram_bytes,
             lent: BTreeMap::new(),
-            window: vec![0; window_bytes],
+            window: vec![0; setup.window_bytes],
             granted: [None; GRANTS],
             posts: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -185,6 +187,10 @@ impl Upcalls for Memory {
         Some(Path { to, rail: 0 })
     }
 
+    fn datagram_bytes(&mut self, _path: Path) -> Option<u16> {
+        Some(self.datagram_bytes)
+    }
+
     fn is_full(&self) -> bool {
         self.heard.len() >= MOST_EVENTS
     }
@@ -246,6 +252,19 @@ impl Upcalls for Memory {
             }
             None => false,
         }
+    }
+
+    fn fetch(&mut self, op: OpId, offset: u64, into: &mut [u8]) -> bool {
+        let payload = Payload::Lent {
+            op,
+            offset,
+            len_bytes: into.len() as u16,
+        };
+        let bytes = self.lent(&payload);
+        bytes.is_some_and(|bytes| {
+            into.copy_from_slice(bytes);
+            true
+        })
     }
 
     fn received(

@@ -84,7 +84,7 @@ impl Party for Port {
         });
         Self {
             endpoint: Endpoint::new(config, &setup.job_key),
-            memory: Memory::new(setup.addresses.clone(), setup.window_bytes),
+            memory: Memory::new(setup),
             front,
         }
     }

@@ -85,6 +85,7 @@ impl Streams {
             },
             uplink: self.uplink,
             downlink: self.downlink,
+            datagram_bytes: 1472,
             trunk: None,
             traffic: Traffic {
                 operations: u32::MAX,

@@ -143,6 +143,7 @@ impl<P: Party> World<P> {
             job_key: [1 + self.job(seat) as u8; 32],
             seed: self.random.next_u64(),
             dead_after_ns: self.plan.dead_after_ns,
+            datagram_bytes: self.plan.datagram_bytes,
             window_bytes: self.windows.len_bytes(),
             interfaces: self.plan.interfaces,
         };

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::net::{HostId, HostSpec, Life as HostLife};
+use crate::net::{HostId, HostSpec, Life as HostLife, LinkSpec};
 use crate::oracle::{Seat, Violation};
 use crate::party::Party;
 use crate::{Upset, World};
@@ -27,6 +27,11 @@ impl<P: Party> World<P> {
                 self.net.set_up(up, out);
                 self.net.set_up(down, into);
             }
+            Upset::Length {
+                host: HostId(seat),
+                out,
+                into,
+            } => self.limit_length(seat, out, into),
             Upset::Stop(HostId(seat)) => self.stop(seat),
             Upset::Continue(HostId(seat)) => return self.proceed(seat),
             Upset::Kill(HostId(seat)) => return self.end_process(seat),
@@ -51,6 +56,26 @@ impl<P: Party> World<P> {
             }
         }
         Ok(())
+    }
+
+    /// No cable takes more than the plan has for it.
+    fn limit_length(&mut self, seat: Seat, out: usize, into: usize) {
+        let [up, down] = self.net.links_of(self.seats[seat].card);
+        let planned = [self.plan.uplink, self.plan.downlink];
+        for (link, (limit, planned)) in [up, down]
+            .into_iter()
+            .zip([out, into].into_iter().zip(planned))
+        {
+            let spec = self.net.link(link);
+            let longest_bytes = limit.min(planned.longest_bytes);
+            self.net.set_link(
+                link,
+                LinkSpec {
+                    longest_bytes,
+                    ..spec
+                },
+            );
+        }
     }
 
     fn stop(&mut self, seat: Seat) {

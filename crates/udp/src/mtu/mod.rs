@@ -1,15 +1,13 @@
 //! How large a datagram may be on the way to a destination.
 //!
 //! The kernel knows the MTU of the interface and what routers have told it ([`kernel_mtu`]); what it does not
-//! know is found by trying: [`MtuSearch`].
+//! know the protocol above finds by trying.
 
 mod kernel;
-mod search;
 
 use std::net::IpAddr;
 
 pub use kernel::kernel_mtu;
-pub use search::MtuSearch;
 
 /// The largest datagram (without the headers of UDP and IP) that fits a packet of `mtu` bytes to `to`.
 pub fn largest_datagram_bytes(mtu: u32, to: IpAddr) -> usize {

@@ -12,9 +12,6 @@ use crate::failure::Result;
 
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Lost in a row, these make the search go below the size that it begins with.
-const LOSSES: u32 = 4;
-
 /// Both directions. `back_mtu` is what the other side's kernel knows of the way to us.
 pub fn findings(
     prober: &mut Prober,
@@ -65,31 +62,24 @@ struct Found {
 
 fn search(prober: &mut Prober, to: SocketAddr, wish: Wish, mtu: u32) -> Result<Found> {
     let largest = largest_datagram_bytes(mtu, to.ip());
-    let mut search = MtuSearch::new(largest);
+    // UDP's lengths have 16 bits.
+    let bytes_of = |bytes: usize| u16::try_from(bytes).unwrap_or(u16::MAX);
+    let mut search = MtuSearch::from_base(bytes_of(largest));
     let mut told = None;
-    let mut try_bytes = |bytes: usize, search: &mut MtuSearch| -> Result<bool> {
-        let outcome = prober.ask(&[to], wish, bytes, PATIENCE)?;
+    while let Some(bytes) = search.next_probe() {
+        let outcome = prober.ask(&[to], wish, bytes.into(), PATIENCE)?;
         for report in outcome.reports {
             if let Trouble::TooLarge { mtu } = report.trouble {
-                search.on_too_large(0, largest_datagram_bytes(mtu, to.ip()));
+                search.on_too_large(bytes_of(largest_datagram_bytes(mtu, to.ip())));
                 told = Some(report);
             }
         }
-        Ok(!outcome.answered.is_empty())
-    };
-    // What the search begins with is an assumption of its own.
-    let mut losses = 0;
-    while losses < LOSSES && !try_bytes(search.current_bytes(), &mut search)? {
-        losses += 1;
-        search.on_data_loss(0, search.current_bytes());
-    }
-    while let Some(bytes) = search.next_probe(0) {
-        match try_bytes(bytes, &mut search)? {
-            true => search.on_probe_ack(0, bytes),
-            false => search.on_probe_loss(0, bytes),
+        match outcome.answered.is_empty() {
+            false => search.on_probe_ack(bytes),
+            true => drop(search.on_probe_loss(bytes)),
         }
     }
-    let passes = mtu - (largest - search.current_bytes()) as u32;
+    let passes = mtu - (largest - usize::from(search.current_bytes())) as u32;
     Ok(Found {
         tried: mtu,
         passes,
@@ -128,7 +118,7 @@ impl Found {
             }
             None => {
                 let text = format!(
-                    "packets of {passes} B get through {direction}, larger ones up to {tried} B vanish without a word: connections hang when they begin to send much"
+                    "packets of {passes} B get through {direction}, larger ones up to {tried} B vanish without a word: every connection has to find that out by losses, and others than BCL's hang"
                 );
                 problem(check, text, mend)
             }
