@@ -20,8 +20,8 @@ NEXTEST := cargo nextest run --workspace --locked --cargo-quiet --status-level f
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-build: bootstrap-build ## the release build: target/release/bcl, libbcl.so, libbcl.a
-	cargo build --package bcl-cli --package bcl-capi --package bcl-bench --profile $(PROFILE) --locked --quiet
+build: bootstrap-build ## the release build: target/release/bcl, bcld, libbcl.so, libbcl.a
+	cargo build --package bcl-cli --package bcl-agent --package bcl-capi --package bcl-bench --profile $(PROFILE) --locked --quiet
 	@scripts/link-libbcl.sh $(BUILT)
 
 install: build ## puts the command, the library and their manual pages below PREFIX (/usr/local)

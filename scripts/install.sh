@@ -27,6 +27,7 @@ install_all() {
     trap 'rm -rf "$stage"' EXIT
     scripts/install-libbcl.sh "$build" "$prefix" "$stage"
     lay_out "$build" "$stage$prefix"
+    lay_out_agent "$build" "$prefix" "$stage$prefix"
     (cd "$stage$prefix" && find . ! -type d -printf '%P\n' | sort) >"$stage/list"
     install -m 644 "$stage/list" "$stage$prefix/$LIST"
     while read -r file; do
@@ -44,6 +45,20 @@ lay_out() {
     install -D -m 644 -t "$to/share/doc/bcl/examples" examples/c/*.c
     # Where Wireshark looks for plugins differs by distribution: whoever wants it links it there, see the README.
     install -D -m 644 -t "$to/share/bcl" tools/wireshark/bcl.lua
+}
+
+# The agent, and how systemd starts it; nothing is started or enabled here.
+lay_out_agent() {
+    local build=$1 prefix=$2 to=$3 unit
+    install -D -m 755 --strip "$build/bcld" "$to/sbin/bcld"
+    "$to/sbin/bcld" man "$to/share/man/man8"
+    chmod 644 "$to/share/man/man8/bcld.8"
+    for unit in bcld.service bcld.socket; do
+        install -d "$to/lib/systemd/system"
+        sed "s|@SBINDIR@|$prefix/sbin|" "crates/agent/systemd/$unit" >"$to/lib/systemd/system/$unit"
+        chmod 644 "$to/lib/systemd/system/$unit"
+    done
+    install -D -m 644 crates/agent/systemd/bcld.sysusers "$to/lib/sysusers.d/bcld.conf"
 }
 
 # Manual pages and completions are written by the command itself, from what its --help says.

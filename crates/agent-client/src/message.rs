@@ -144,8 +144,10 @@ pub struct Connection {
 pub struct Progress {
     /// The oldest sequence that is missing.
     pub expected: u32,
-    /// Which of the 256 after it were taken, as in an ACK ([WIRE-2.8]).
-    pub taken: Key<32>,
+    /// Which were taken of those from `expected` on: bit *i* mod 8 of byte *i* / 8, of the sequence modulo 1,024.
+    pub taken: Key<128>,
+    /// Packets that were taken and not acknowledged by the MCP.
+    pub due: u32,
     /// What is refused since, if anything ([MCP-4.1]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<Refused>,
@@ -387,7 +389,8 @@ mod tests {
         };
         let state = Progress {
             expected: u32::MAX,
-            taken: Key([255; 32]),
+            taken: Key([255; 128]),
+            due: u32::MAX,
             refused: Some(Refused {
                 message: u32::MAX,
                 sequence: u32::MAX,

@@ -11,6 +11,7 @@
 pub mod arguments;
 pub mod check;
 mod failure;
+mod kernel;
 pub mod ledger;
 pub mod limits;
 mod log;
@@ -25,4 +26,5 @@ pub mod settings;
 pub mod start;
 pub mod tables;
 
+pub use kernel::BACKEND as KERNEL;
 pub use start::{Backend, main};

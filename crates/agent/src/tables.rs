@@ -189,7 +189,7 @@ pub struct PortContents {
 pub enum TableError {
     /// A table is full.
     #[error("the interface program's table of {0} is full")]
-    Full(&'static str),
+    Full(String),
     /// The kernel has no memory.
     #[error("the kernel has no memory for {0}")]
     NoMemory(String),

@@ -62,6 +62,17 @@ impl Attached {
         };
         Ok(Self { link, mode })
     }
+
+    /// Whether it is on this interface still. When an interface is removed, and perhaps another made with its name,
+    /// the pin is left and means nothing.
+    ///
+    /// # Errors
+    /// When there is no such interface, or the kernel refuses.
+    pub fn is_on(&self, interface: &str) -> Result<bool, Error> {
+        let place = sys::place_of_link(self.link.as_fd());
+        let place = place.doing(|| "asking where the interface program is attached".to_owned())?;
+        Ok(place == index_of(interface)?)
+    }
 }
 
 pub(crate) fn attach(program: BorrowedFd<'_>, interface: &str) -> Result<Attached, Error> {

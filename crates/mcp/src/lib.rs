@@ -12,6 +12,7 @@ pub mod layout;
 mod mcp;
 mod netlink;
 mod object;
+pub mod pins;
 mod sys;
 mod table;
 mod tables;

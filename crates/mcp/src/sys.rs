@@ -395,6 +395,22 @@ pub fn shape(map: BorrowedFd<'_>) -> Result<MapShape> {
     })
 }
 
+/// `struct bpf_link_info` of a link to an interface.
+#[repr(C)]
+#[derive(Default)]
+struct LinkInfo {
+    _before: [u32; 4],
+    interface: u32,
+    _after: u32,
+}
+
+/// The number of the interface that a link is to; 0 once that is gone.
+pub fn place_of_link(link: BorrowedFd<'_>) -> Result<u32> {
+    let mut info = LinkInfo::default();
+    inform(link, &mut info)?;
+    Ok(info.interface)
+}
+
 fn inform<T>(object: BorrowedFd<'_>, info: &mut T) -> Result<()> {
     let mut attributes = InfoByFd {
         fd: number(object),

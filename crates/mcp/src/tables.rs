@@ -7,8 +7,8 @@ use std::thread;
 
 use crate::error::{Doing, Error};
 use crate::layout::{
-    BLOCK_BYTES, Connection, ConnectionKey, Counters, CountersPage, NhKey, Outcomes, Port, PortKey,
-    Window, WindowKey,
+    BLOCK_BYTES, Connection, ConnectionKey, Counters, CountersPage, MEMORIES_MAX, NhKey, Outcomes,
+    PORTS_MAX, Port, PortKey, Window, WindowKey,
 };
 use crate::object::inner_shape;
 use crate::sys;
@@ -168,19 +168,49 @@ impl Tables {
         self.memories.remove(&index).map(drop)
     }
 
-    /// What has been counted for a port; all 0 for none.
+    /// What has been counted for a port; all 0 for none. To find the port's map by its number takes CAP_SYS_ADMIN;
+    /// see [`Counters::in_map`].
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn counters(&self, index: u32) -> Result<Counters, Error> {
-        let Some(maps) = self.port_maps(index)? else {
-            return Ok(Counters::default());
-        };
-        let page = match Table::<u32, CountersPage>::new("stats", maps.stats)? {
-            Some(table) => table.get(&0)?,
-            None => None,
-        };
-        Ok(page.map(|page| page.counters).unwrap_or_default())
+        match self.port_maps(index)? {
+            Some(maps) => Counters::in_map(maps.stats),
+            None => Ok(Counters::default()),
+        }
+    }
+
+    /// Numbers of ports that have a ring, control page or counters.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn made_ports(&self) -> Result<Vec<u32>, Error> {
+        let mut made = Vec::new();
+        for index in 0..PORTS_MAX {
+            let outer = [&self.rings, &self.controls, &self.stats];
+            let found: Vec<_> = outer
+                .iter()
+                .map(|outer| outer.get(&index))
+                .collect::<Result<_, _>>()?;
+            if found.iter().any(Option::is_some) {
+                made.push(index);
+            }
+        }
+        Ok(made)
+    }
+
+    /// Numbers of memories that were made.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn made_memories(&self) -> Result<Vec<u32>, Error> {
+        let mut made = Vec::new();
+        for index in 0..MEMORIES_MAX {
+            if self.memories.get(&index)?.is_some() {
+                made.push(index);
+            }
+        }
+        Ok(made)
     }
 
     /// Removes a connection, and returns what was known of it once no packet of it is being dealt with. Its program has
@@ -205,13 +235,13 @@ impl Tables {
     }
 
     /// Waits until no packet is being dealt with that has found something that was removed before. To be called
-    /// between removing connections and entering others, which may get their place.
+    /// between removing connections and entering others, which may get their place. Uses the last number of a memory.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn settle(&self) -> Result<(), Error> {
         // A change of a map of maps returns only then (`maybe_wait_bpf_programs` in the kernel).
-        let last = crate::layout::MEMORIES_MAX - 1;
+        let last = MEMORIES_MAX - 1;
         self.make(&self.memories, last, 1)?;
         self.drop_memory(last)
     }
@@ -222,6 +252,20 @@ impl Tables {
             .doing(|| format!("making number {index} of '{name}', with {entries} entries"))?;
         outer.insert(&index, &(inner.as_raw_fd() as u32))?;
         Ok(inner)
+    }
+}
+
+impl Counters {
+    /// What stands in a port's map of counters.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or it is another map.
+    pub fn in_map(stats: OwnedFd) -> Result<Self, Error> {
+        let page = match Table::<u32, CountersPage>::new("stats", stats)? {
+            Some(table) => table.get(&0)?,
+            None => None,
+        };
+        Ok(page.map(|page| page.counters).unwrap_or_default())
     }
 }
 

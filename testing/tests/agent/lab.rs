@@ -20,13 +20,28 @@ pub const GROUP: u32 = 39_990;
 /// See the module. All of it goes with it.
 pub struct Lab {
     folder: PathBuf,
+    /// Words that start the agent, before all options.
+    agent_words: Vec<String>,
     options: Vec<String>,
     agent: Option<(Child, BufReader<ChildStderr>)>,
 }
 
 impl Lab {
-    /// An agent with these options besides the necessary ones.
+    /// An agent with these options besides the necessary ones, and with tables of files.
     pub fn new(options: &[&str]) -> Self {
+        let options = [&["--interface", "lo"], options].concat();
+        Self::of(&[env!("CARGO_BIN_EXE_bcld-fake")], &options)
+    }
+
+    /// `bcld` in a network namespace, on these interfaces.
+    pub fn inside(namespace: &str, interfaces: &[&str]) -> Self {
+        let net = format!("--net=/run/netns/{namespace}");
+        let words = ["nsenter", &net, env!("CARGO_BIN_EXE_bcld-kernel")];
+        let named = interfaces.iter().flat_map(|name| ["--interface", name]);
+        Self::of(&words, &named.collect::<Vec<_>>())
+    }
+
+    fn of(words: &[&str], options: &[&str]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("bcl-test-agent-{}-{number}", std::process::id());
@@ -34,6 +49,7 @@ impl Lab {
         fs::create_dir(&folder).expect("a temporary folder can be made");
         let mut lab = Self {
             folder,
+            agent_words: words.iter().map(|word| (*word).to_owned()).collect(),
             options: options.iter().map(|option| (*option).to_owned()).collect(),
             agent: None,
         };
@@ -43,13 +59,14 @@ impl Lab {
 
     /// The command of the agent, with what this lab gives it.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bcld-fake"));
+        let mut command = Command::new(&self.agent_words[0]);
+        command.args(&self.agent_words[1..]);
         let group = match is_root() {
             true => GROUP,
             false => rustix::process::getegid().as_raw(),
         };
         command
-            .args(["--foreground", "--interface", "lo", "--name", "test"])
+            .args(["--foreground", "--name", "test"])
             .arg(format!("--group={group}"))
             .args(self.paths())
             .args(&self.options)
@@ -104,9 +121,14 @@ impl Lab {
         self.folder.join("agent.sock")
     }
 
+    /// Where the agent pins its maps.
+    pub fn pins(&self) -> PathBuf {
+        self.folder.join("bpf/bcl/test")
+    }
+
     /// What stands in the tables, by name.
     pub fn tables(&self) -> Vec<String> {
-        names(&self.folder.join("bpf/bcl/test"))
+        names(&self.pins())
     }
 
     /// What the agent has written down of ports.
@@ -117,7 +139,7 @@ impl Lab {
 
     /// Adds an entry to the tables that nobody has asked for.
     pub fn forge(&self, entry: &str) {
-        fs::write(self.folder.join("bpf/bcl/test").join(entry), "1").expect("it can be written");
+        fs::write(self.pins().join(entry), "1").expect("it can be written");
     }
 
     /// Waits until the tables hold these entries and no others.
@@ -194,6 +216,13 @@ impl Drop for Lab {
         if let Some((mut child, _)) = self.agent.take() {
             let _ = child.kill();
             let _ = child.wait();
+        }
+        // bcld has mounted a file system there; with it go the pins.
+        if let Ok(place) =
+            std::ffi::CString::new(self.folder.join("bpf").as_os_str().as_encoded_bytes())
+        {
+            // SAFETY: it is a path.
+            unsafe { libc::umount2(place.as_ptr(), libc::MNT_DETACH) };
         }
         let _ = fs::remove_dir_all(&self.folder);
     }

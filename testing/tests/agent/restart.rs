@@ -127,5 +127,5 @@ fn the_program_is_withdrawn_when_no_port_is_open() {
     assert_eq!(lab.tables(), ALL);
     asker.kill();
     assert!(withdraw(&lab).status.success());
-    assert!(!lab.socket().with_file_name("bpf").join("bcl/test").exists());
+    assert!(!lab.pins().exists());
 }

@@ -20,7 +20,7 @@ fn a_socket_that_was_passed_on_is_served() {
     let mut command = Command::new("sh");
     command
         .args(["-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\""])
-        .arg(lab.command().get_program())
+        .arg(env!("CARGO_BIN_EXE_bcld-fake"))
         .args(["--foreground", "--interface=lo", "--name=passed"])
         .args(
             lab.paths()

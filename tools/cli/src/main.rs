@@ -1,5 +1,6 @@
 //! The command `bcl`: measures, shows and starts programs that use BCL.
 
+mod agent_stat;
 mod cores;
 mod doctor;
 mod failure;

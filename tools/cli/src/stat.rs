@@ -11,6 +11,7 @@ use bcl::{Address, Folder, NodeId};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use crate::agent_stat;
 use crate::failure::{Failure, Result};
 use crate::output;
 
@@ -30,6 +31,12 @@ pub struct Arguments {
     /// by cause.
     #[arg(long, conflicts_with_all = ["all", "watch"])]
     connections: bool,
+    /// What the node's agent (bcld) tells: its ports, and the interface program's counters by cause.
+    #[arg(long, conflicts_with_all = ["all", "watch", "connections", "ports"])]
+    agent: bool,
+    /// The same in the text format of Prometheus, for node_exporter's textfile collector.
+    #[arg(long, conflicts_with_all = ["all", "watch", "connections", "ports", "json", "agent"])]
+    prometheus: bool,
     /// Print one JSON object a line and port.
     #[arg(long)]
     json: bool,
@@ -66,6 +73,12 @@ type Numbers = Vec<(Counter, f64)>;
 
 /// Prints once, or until interrupted.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.agent {
+        return agent_stat::show(arguments.json);
+    }
+    if arguments.prometheus {
+        return agent_stat::metrics();
+    }
     let folder =
         Folder::open(Folder::default_path()).map_err(|error| Failure::new(error.to_string()))?;
     let mut watched = Watched::default();

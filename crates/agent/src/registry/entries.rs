@@ -190,7 +190,7 @@ impl Registry {
         };
         let mut numbers = 0..self.tables.capacity().memories;
         let free = numbers.find(|number| !is_taken(number));
-        free.ok_or_else(|| of_tables(what, &TableError::Full("window memories")))
+        free.ok_or_else(|| of_tables(what, &TableError::Full("window memories".into())))
     }
 
     fn write_down(

@@ -74,8 +74,8 @@ impl Registry {
         self.check(&what, client.uid, Resource::Ports, 1)?;
         self.check(&what, client.uid, Resource::RingBytes, ring_bytes.into())?;
 
-        let full = |table| {
-            let error = crate::tables::TableError::Full(table);
+        let full = |table: &str| {
+            let error = crate::tables::TableError::Full(table.to_owned());
             of_tables(&what, &error)
         };
         let capacity = self.tables.capacity();

@@ -126,7 +126,8 @@ impl Tables for Files {
         self.take(name)?;
         Ok(expected.map(|expected| Progress {
             expected: expected.parse().expect("it was written as a number"),
-            taken: bcl_agent_client::Key([0; 32]),
+            taken: bcl_agent_client::Key([0; 128]),
+            due: 0,
             refused: None,
             outcomes: Vec::new(),
         }))

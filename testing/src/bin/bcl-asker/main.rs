@@ -2,11 +2,14 @@
 //!
 //! Orders: `connect`; `open NODE NUMBER|any [RING_BYTES]`; `enter N`; `remove N`; `memory BYTES`; `free N`;
 //! `bind WINDOW MEMORY OFFSET BYTES ACCESS`; `unbind WINDOW`; `close`; `forget` (drops all but the descriptors);
-//! `fork` (a child that inherits everything and sleeps; answers its number).
+//! `fork` (a child that inherits everything and sleeps; answers its number); `attack PINS` (tries what it may not).
+
+mod attack;
 
 use std::error::Error;
 use std::io::BufRead;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use bcl_agent_client::message::{Connection, Window};
 use bcl_agent_client::{Agent, Key, OpenPort, Opened, Port};
@@ -68,6 +71,12 @@ impl Asker {
                 self.fds.clear();
             }
             ["forget"] => self.port = None,
+            ["attack", pins] => {
+                let [_, ring, _, statistics, ..] = self.fds.as_slice() else {
+                    return Err("no port".into());
+                };
+                return Ok(attack::report(statistics, ring, Path::new(pins)));
+            }
             ["fork"] => {
                 // SAFETY: this program has one thread; the child only sleeps.
                 let child = unsafe { libc::fork() };

@@ -1,0 +1,70 @@
+//! What may keep the interface program from working here.
+
+use bcl_mcp::{Attached, Error, Mcp, Mode};
+
+use super::start::{is_bpffs, link_name};
+use crate::check::Finding;
+use crate::settings::Settings;
+
+/// Tries it: nothing tells better than the kernel itself.
+pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
+    let mut findings = vec![bpffs(settings)];
+    match Mcp::load() {
+        Ok(mcp) => {
+            findings.push(Finding::good("the kernel accepts the interface program"));
+            let named = settings.interfaces.iter();
+            findings.extend(named.map(|name| interface(settings, &mcp, name)));
+        }
+        Err(error) => findings.push(Finding::bad(
+            error.to_string(),
+            "as root: `bcld check`; a kernel from 5.18 on with CONFIG_BPF_SYSCALL",
+        )),
+    }
+    findings
+}
+
+fn bpffs(settings: &Settings) -> Finding {
+    let place = settings.bpffs.display();
+    if is_bpffs(&settings.bpffs) {
+        return Finding::good(format!("a bpf file system is mounted at {place}"));
+    }
+    Finding::worse(
+        format!("no bpf file system is mounted at {place}; bcld will try to mount it"),
+        format!("mount -t bpf bpf {place}"),
+    )
+}
+
+/// What is attached already is looked at; else it is attached for a moment.
+fn interface(settings: &Settings, mcp: &Mcp, name: &str) -> Finding {
+    let pin = settings.pins().join(link_name(name));
+    let own = Attached::open(&pin, name).ok();
+    if let Some(own) = own.filter(|own| own.is_on(name).is_ok_and(|is_on| is_on)) {
+        return of_mode(name, own.mode, "is attached");
+    }
+    match mcp.attach(name) {
+        Ok(attached) => of_mode(name, attached.mode, "can be attached"),
+        Err(Error::Occupied {
+            name: other, id, ..
+        }) => Finding::bad(
+            format!(
+                "{name}: another XDP program is there ({other}, id {id}), and there can be one only"
+            ),
+            format!(
+                "ip link set dev {name} xdp off    # or end what has attached it; else programs use UDP there"
+            ),
+        ),
+        Err(error) => Finding::bad(format!("{name}: {error}"), "let programs use UDP there"),
+    }
+}
+
+fn of_mode(name: &str, mode: Mode, how: &str) -> Finding {
+    match mode {
+        Mode::Native => Finding::good(format!("{name}: the interface program {how} in the driver")),
+        Mode::Generic => Finding::worse(
+            format!("{name}: the interface program {how} behind the driver only, which is slower"),
+            format!(
+                "ip link set dev {name} mtu 3400    # if the driver has a place for XDP, it may be the MTU; `ethtool -i {name}` names the driver"
+            ),
+        ),
+    }
+}

@@ -1,0 +1,45 @@
+//! The interface program's own tables.
+//!
+//! Read [`start`] (what an earlier agent has left is opened, or all is made anew) and [`entries`] (what is entered and
+//! removed), [`state`] (how a connection is told back) and [`check`] (what may keep it from working).
+
+mod check;
+mod entries;
+mod start;
+mod state;
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use bcl_mcp::layout::{ConnectionKey, PortKey};
+use bcl_mcp::{Attached, Mcp};
+use rustix::thread::CapabilitySet;
+
+use crate::start::Backend;
+
+/// The tables in the kernel, for `bcld`.
+pub const BACKEND: Backend = Backend {
+    needs: CapabilitySet::BPF
+        .union(CapabilitySet::NET_ADMIN)
+        .union(CapabilitySet::PERFMON),
+    prepare: start::prepare,
+    open: start::open,
+    check: check::findings,
+};
+
+/// See the module.
+struct Kernel {
+    mcp: Mcp,
+    /// Where all is pinned.
+    folder: PathBuf,
+    attached: Vec<(String, Attached)>,
+    /// Where packets of a port go.
+    addresses: BTreeMap<u32, PortKey>,
+    /// Counters of each port; pinned as well, for a map cannot be found by number without CAP_SYS_ADMIN.
+    statistics: BTreeMap<u32, OwnedFd>,
+    /// Something was removed that a packet may be using still ([`Kernel::settle`]).
+    is_unsettled: bool,
+    /// Connections whose outcomes are removed when no packet uses them any more.
+    retired: Vec<ConnectionKey>,
+}

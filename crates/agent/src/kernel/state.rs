@@ -1,0 +1,74 @@
+//! How far the interface program has come with a connection, as it is told back ([AGENT-5.2]).
+
+use bcl_agent_client::Key;
+use bcl_agent_client::message::{Outcome, Progress, Refused};
+use bcl_mcp::layout::{self, Outcomes};
+
+/// From what stands in the tables.
+pub(super) fn progress(connection: &layout::Connection, outcomes: Option<&Outcomes>) -> Progress {
+    let mut taken = [0; 128];
+    for (bytes, word) in taken.chunks_exact_mut(8).zip(connection.taken) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    Progress {
+        expected: connection.expected,
+        taken: Key(taken),
+        due: connection.due,
+        refused: (connection.is_refusing != 0).then_some(Refused {
+            message: connection.refused_message,
+            sequence: connection.refused_sequence,
+        }),
+        outcomes: outcomes.map(told).unwrap_or_default(),
+    }
+}
+
+fn told(outcomes: &Outcomes) -> Vec<Outcome> {
+    let slots = (0..).zip(outcomes.0);
+    slots
+        .filter(|(_, outcome)| outcome.owner != 0)
+        .map(|(slot, outcome)| Outcome {
+            slot,
+            number: outcome.operation,
+            of_mcp: outcome.owner == layout::Outcome::MCP,
+            done: outcome.is_done != 0,
+            status: outcome.status.into(),
+            value: outcome.value,
+            begin: outcome.start,
+        })
+        .collect()
+}
+
+#[test]
+fn the_state_is_told_whole() {
+    let key = bcl_wire::CheckKey::from_bytes(&[7; 16]);
+    let mut connection = layout::Connection::new(0, &key, &key, 5);
+    connection.due = 3;
+    connection.refused_message = 8;
+    connection.refused_sequence = 9;
+    connection.taken[1] = 1 << 9;
+    let state = progress(&connection, None);
+    assert_eq!((state.expected, state.due, state.refused), (5, 3, None));
+    // Sequence 64 + 9: bit 1 of byte 9.
+    assert_eq!(state.taken.0[9], 2);
+    connection.is_refusing = 1;
+    let mut outcomes = Outcomes([layout::Outcome::default(); 64]);
+    outcomes.0[7] = layout::Outcome {
+        operation: 4,
+        owner: layout::Outcome::PROGRAM,
+        is_done: 1,
+        status: 2,
+        value: 6,
+        start: 16,
+        ..Default::default()
+    };
+    let state = progress(&connection, Some(&outcomes));
+    assert_eq!(state.refused.map(|refused| refused.sequence), Some(9));
+    let [told] = state.outcomes.as_slice() else {
+        panic!("{state:?}");
+    };
+    assert_eq!(
+        (told.slot, told.number, told.of_mcp, told.done),
+        (7, 4, false, true)
+    );
+    assert_eq!((told.status, told.value, told.begin), (2, 6, 16));
+}
