@@ -10,11 +10,11 @@ PACKETS=60000
 PATIENCE_S=1200
 
 main() {
-    local target=$1 work package test
+    local target=$1 package test
     # A pattern: several minor versions are there at a time, the last is the newest.
     package=$(apt-cache search --names-only '^linux-image-6\.1\.[0-9-]*-cloud-amd64$' | cut -d' ' -f1 | sort --version-sort | tail -n 1)
     [ -n "$package" ] || fail "apt knows no Linux 6.1 for clouds; this runs on Debian 12"
-    work=$(mktemp -d)
+    work=$(mktemp -d) # not local, for the trap
     trap 'rm -rf "$work"' EXIT
     (cd "$work" && apt-get download -q "$package" busybox-static >download.log 2>&1) ||
         fail "$package cannot be downloaded: $(cat "$work/download.log")"

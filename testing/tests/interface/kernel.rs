@@ -9,8 +9,8 @@ use bcl_mcp::layout::{
 };
 use bcl_mcp::{Error, Mcp, Verdict};
 use bcl_proto::interface::Entry;
+use bcl_shm::mapping::Mapping;
 use bcl_wire::{ConnectionKeys, JobKeys, Transcript};
-use bcl_xdp::mapping::Mapping;
 use bcl_xdp::{Control, Counters, Ring};
 
 use crate::frame::{FRAME_LEN, answer, frame};
