@@ -19,6 +19,9 @@ use crate::slab::Name;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
+/// Reason of a NAK that acknowledges, if an interface program answers for the peer.
+const SYSTEM_BUSY: u64 = NakReason::SystemBusy as u64;
+
 impl Connection {
     /// See the module.
     #[inline]
@@ -69,7 +72,12 @@ impl Connection {
                 }
             }
             // It cannot tell of both classes, so that it acknowledges nothing ([WIRE-9.5]).
-            Kind::Nak => self.on_nak(header, cx.now),
+            Kind::Nak => {
+                self.on_nak(header, cx.now);
+                if self.asks_interface && header.length == SYSTEM_BUSY {
+                    self.on_ack(header, None, cx)?;
+                }
+            }
             _ => self.on_ack(header, None, cx)?,
         }
         Ok(())

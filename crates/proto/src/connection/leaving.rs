@@ -118,7 +118,7 @@ impl Connection {
             return self.next_piece(cx);
         }
         if self.inbox.refusals.must_tell()
-            && let Some(nak) = self.nak(now)
+            && let Some(nak) = self.nak(now, cx.common.config.has_interface())
         {
             return Some(nak);
         }
@@ -282,8 +282,11 @@ impl Connection {
         self.finish(packet.header(), packet.payload())
     }
 
-    fn nak(&mut self, now: Time) -> Option<Transmit> {
+    fn nak(&mut self, now: Time, is_told_again: bool) -> Option<Transmit> {
         let (class, refused) = self.inbox.refusals.next_to_tell()?;
+        if is_told_again && class == Class::Normal {
+            self.on_refusal_told(now);
+        }
         let reason = match class {
             Class::System => NakReason::SystemBusy,
             Class::Normal => NakReason::NormalBusy,

@@ -151,6 +151,9 @@ pub struct Connection {
     pub serving: Option<Box<Serving>>,
     /// A packet that came and was dropped, to be told with the next ACK ([WIRE-2.8]).
     dropped: Option<u32>,
+    /// When a refusal is told again, and after what pause.
+    tell_at: Option<Time>,
+    tell_pause: Span,
     window: Window,
     acks: Acks,
     stash: Stash,
@@ -216,6 +219,8 @@ impl Connection {
             asked: 0,
             serving: None,
             dropped: None,
+            tell_at: None,
+            tell_pause: Span::ZERO,
             window: Window::default(),
             acks: Acks::default(),
             stash: Stash::default(),

@@ -30,9 +30,6 @@ pub struct Serving {
     pub step: Step,
     /// The latest sequenced packet that was dropped because it came by the socket.
     dropped: Option<u32>,
-    /// When messages on normal channels are refused: when that is told again, and how long the pause was.
-    tell_at: Option<Time>,
-    pause: Span,
 }
 
 /// See the module.
@@ -60,8 +57,6 @@ impl Connection {
             self.serving = Some(Box::new(Serving {
                 step: Step::Waiting,
                 dropped: None,
-                tell_at: None,
-                pause: Span::ZERO,
             }));
         }
     }
@@ -148,7 +143,6 @@ impl Connection {
                 self.on_told(note, header, payload, cx)?;
                 self.on_fresh(from, cx.now);
                 self.acks.on_told(cx.now, note.is_acked);
-                self.look_at_refusals(cx.now);
             }
             _ => self.on_unsequenced(from, header, payload, cx),
         }
@@ -192,40 +186,23 @@ impl Connection {
         Ok(())
     }
 
-    /// What the interface program has acknowledged is not sent again by itself: a refusal is told until it is heard.
-    fn look_at_refusals(&mut self, now: Time) {
-        let is_refusing = self.inbox.refusals.of(Class::Normal).is_some();
+    /// A refusal of messages on normal channels is told: what an interface program has acknowledged is not sent again
+    /// by itself, so that it is told until it is heard.
+    pub(super) fn on_refusal_told(&mut self, now: Time) {
         let twice = self.trip.smoothed().unwrap_or_default().times(2);
-        let Some(serving) = self.serving.as_deref_mut() else {
-            return;
-        };
-        if !is_refusing {
-            serving.tell_at = None;
-            serving.pause = Span::ZERO;
-        } else if serving.tell_at.is_none() {
-            serving.pause = serving
-                .pause
-                .times(2)
-                .max(twice)
-                .max(FIRST_PAUSE)
-                .min(LAST_PAUSE);
-            serving.tell_at = Some(now + serving.pause);
-        }
-    }
-
-    pub(super) fn tell_at(&self) -> Option<Time> {
-        self.serving.as_deref()?.tell_at
+        let pause = self.tell_pause.times(2).max(twice).max(FIRST_PAUSE);
+        self.tell_pause = pause.min(LAST_PAUSE);
+        self.tell_at = Some(now + self.tell_pause);
     }
 
     /// Time has passed.
     pub(super) fn tell_again(&mut self, now: Time) {
-        let Some(serving) = self.serving.as_deref_mut() else {
-            return;
-        };
-        if serving.tell_at.is_some_and(|at| at <= now) {
-            serving.tell_at = None;
-            self.inbox.refusals.tell_again(Class::Normal);
-            self.look_at_refusals(now);
+        if self.tell_at.is_some_and(|at| at <= now) {
+            self.tell_at = None;
+            match self.inbox.refusals.of(Class::Normal) {
+                Some(_) => self.inbox.refusals.tell_again(Class::Normal),
+                None => self.tell_pause = Span::ZERO,
+            }
         }
     }
 

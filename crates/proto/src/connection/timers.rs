@@ -40,7 +40,7 @@ impl Connection {
             self.recovery.deadline(&self.flights, &self.trip),
             self.release_at(now).filter(|at| *at > now),
             self.requester.deadline(self.patience()),
-            self.tell_at(),
+            self.tell_at,
         ]
         .into_iter()
         .flatten()
