@@ -37,7 +37,7 @@ fn a_pair_segment_lies_as_the_specification_says() {
     let mut acceptor = PairEnd::new(acceptor, geometry, Side::Acceptor);
     connector.label(geometry);
     assert_eq!(&word(&bytes, 0).to_le_bytes(), b"BCLPAIR\0");
-    assert_eq!(half_word(&bytes, 8), 1);
+    assert_eq!(half_word(&bytes, 8), 2);
     assert_eq!(
         [12, 16, 20].map(|at| half_word(&bytes, at)),
         [128, 28672, 32768]
@@ -100,7 +100,7 @@ fn a_page_lies_as_the_specification_says() {
     assert_eq!(&word(&bytes, 0).to_le_bytes(), b"BCLPORT\0");
     assert_eq!(
         [8, 12, 16, 20, 24].map(|at| half_word(&bytes, at)),
-        [1, 1, 2, 3, 4]
+        [2, 1, 2, 3, 4]
     );
     page.senders_fence().store(5, Ordering::Relaxed);
     assert_eq!(half_word(&bytes, 28), 5);
@@ -134,7 +134,7 @@ fn a_page_of_another_version_is_nobodys() {
         uid: 4,
     });
     // SAFETY: inside the mapping, and nobody reads meanwhile.
-    unsafe { bytes.start().add(8).cast::<u32>().write(2) };
+    unsafe { bytes.start().add(8).cast::<u32>().write(3) };
     assert!(page.identity().is_none());
 }
 
