@@ -2,7 +2,7 @@
 //! messages, and says what is to be sent and what has changed. The rules are in `spec/nodes.md`.
 //!
 //! Read it in this order: [`standing`], what is known of a node, and which of two reports holds; [`message`], how reports
-//! travel; [`ring`], who watches whom; [`probing`], the watch over one node; [`rumours`], reports on their way;
+//! travel; `ring`, who watches whom; `probing`, the watch over one node; `rumours`, reports on their way;
 //! [`watch`], all of it together.
 
 pub mod message;
