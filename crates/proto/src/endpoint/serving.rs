@@ -14,7 +14,7 @@ use crate::common::Context;
 use crate::connection::End;
 use crate::connection::serving::Note;
 use crate::error::Cause;
-use crate::interface::ConnectionState;
+use crate::interface::{self, ConnectionState};
 use crate::names::{Address, Path};
 use crate::time::Time;
 use crate::upcalls::Upcalls;
@@ -58,6 +58,24 @@ pub struct Record<'a> {
     pub header: &'a [u8; crate::HEADER_BYTES],
     /// Its payload.
     pub payload: &'a [u8],
+}
+
+/// What the model tells, which has one link.
+impl<'a> From<interface::Record<'a>> for Record<'a> {
+    fn from(record: interface::Record<'a>) -> Self {
+        Self {
+            from: Path {
+                to: record.from,
+                rail: 0,
+            },
+            is_placed: record.is_placed,
+            is_acked: record.is_acked,
+            ack: record.ack,
+            place: record.place,
+            header: record.header,
+            payload: record.payload,
+        }
+    }
 }
 
 /// What has become of a record.

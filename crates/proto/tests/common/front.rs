@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bcl_proto::Told;
 use bcl_proto::interface::{self, Entry, Verdict};
-use bcl_proto::{Path, Record, Told};
 use bcl_wire::{CheckKey, JobKeys};
 
 use super::{Host, KEY, World, address, path};
@@ -74,19 +74,7 @@ impl World {
         while front.looks
             && let Some(record) = front.port.ring.next_record()
         {
-            let record = Record {
-                from: Path {
-                    to: record.from,
-                    rail: 0,
-                },
-                is_placed: record.is_placed,
-                is_acked: record.is_acked,
-                ack: record.ack,
-                place: record.place,
-                header: record.header,
-                payload: record.payload,
-            };
-            if endpoint.handle_record(now, &record, port) == Told::NoRoom {
+            if endpoint.handle_record(now, &record.into(), port) == Told::NoRoom {
                 break;
             }
             front.port.ring.release();

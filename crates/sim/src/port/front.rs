@@ -7,8 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bcl_proto::interface::{ConnectionState, Entry, Grant, Verdict, Window};
-use bcl_proto::{Endpoint, Path, Record, Told};
-use bcl_proto::{Time, interface};
+use bcl_proto::{Endpoint, Time, Told, interface};
 use bcl_wire::{CheckKey, JobKeys};
 
 use super::memory::Memory;
@@ -155,20 +154,8 @@ impl Front {
         let Some(record) = self.port.ring.next_record() else {
             return false;
         };
-        let record = Record {
-            from: Path {
-                to: record.from,
-                rail: 0,
-            },
-            is_placed: record.is_placed,
-            is_acked: record.is_acked,
-            ack: record.ack,
-            place: record.place,
-            header: record.header,
-            payload: record.payload,
-        };
         let id = bcl_wire::parse_header(record.header).map(|header| header.to_connection);
-        let told = endpoint.handle_record(Time(now_ns), &record, memory);
+        let told = endpoint.handle_record(Time(now_ns), &record.into(), memory);
         if told == Told::Taken {
             self.port.ring.release();
         }
