@@ -138,14 +138,16 @@ impl Core {
     /// Sends a message to the peer's system channel that may be lost.
     #[inline]
     pub fn send_unreliable(&mut self, to: Address, data: &[u8]) -> Result<(), Error> {
-        let limit = self.unreliable_max(to)?;
-        if data.len() > limit {
-            return Err(Error::invalid(format!(
+        self.check()?;
+        check_peer(to)?;
+        let sent = self.device.send_unreliable(to, data, &mut self.state);
+        let was_taken = sent.map_err(|limit| {
+            Error::invalid(format!(
                 "{} bytes for an unreliable message to {to}, which takes at most {limit}: send less, or a message that is reliable",
                 data.len()
-            )));
-        }
-        if !self.device.send_unreliable(to, data, &mut self.state) {
+            ))
+        })?;
+        if !was_taken {
             self.device.count(Counter::UnreliableUnsent);
         }
         self.settle();

@@ -126,12 +126,18 @@ impl Tiers {
             .map_or(SYSTEM_MAX, |net| net.unreliable_max(to, up))
     }
 
-    /// Sends an unreliable message of at most that length. False if it was dropped.
+    /// Sends an unreliable message. False if it was dropped; the error is the longest that this peer can be sent now.
     #[inline]
-    pub fn send_unreliable(&mut self, to: Address, data: &[u8], up: &mut State) -> bool {
+    pub fn send_unreliable(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut State,
+    ) -> Result<bool, usize> {
         match self.net_for(to) {
             Some(net) => net.send_unreliable(to, data, up),
-            None => self.shm.send_unreliable(to, data, up),
+            None if data.len() > SYSTEM_MAX => Err(SYSTEM_MAX),
+            None => Ok(self.shm.send_unreliable(to, data, up)),
         }
     }
 

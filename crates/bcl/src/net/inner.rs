@@ -169,7 +169,17 @@ impl Inner {
         self.endpoint.unreliable_max(to_proto(to))
     }
 
-    pub fn send_unreliable(&mut self, to: Address, data: &[u8], up: &mut impl Hearer) -> bool {
+    /// False if it was dropped; the error is the longest that the peer can be sent now.
+    pub fn send_unreliable(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut impl Hearer,
+    ) -> Result<bool, usize> {
+        let limit = self.unreliable_max(to);
+        if data.len() > limit {
+            return Err(limit);
+        }
         let now = now();
         let books = books!(self, up);
         let was_taken = self
@@ -179,7 +189,7 @@ impl Inner {
             self.count_sent(data);
         }
         self.flush(now, up);
-        was_taken
+        Ok(was_taken)
     }
 
     pub fn send_normal(

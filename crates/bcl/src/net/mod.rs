@@ -101,7 +101,12 @@ impl NetPort {
         self.station.visit(up, |inner, _| inner.unreliable_max(to))
     }
 
-    pub fn send_unreliable(&mut self, to: Address, data: &[u8], up: &mut State) -> bool {
+    pub fn send_unreliable(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut State,
+    ) -> Result<bool, usize> {
         self.quiet_polls = 0;
         self.station
             .visit(up, |inner, up| inner.send_unreliable(to, data, up))
