@@ -3,7 +3,7 @@
 
 use bcl_testing::peer::Peer;
 
-use crate::lab::{Lab, assert_last, meet};
+use crate::lab::{Lab, assert_last, in_the_middle_of_a_long_message, meet};
 
 /// Kills the second peer after `phase`, and sees that the first learns of it and can talk to a third.
 fn killed_after(phase: impl FnOnce(&mut Peer, &mut Peer)) -> Option<String> {
@@ -79,12 +79,7 @@ fn with_a_message_that_waits_for_a_post() {
 
 #[test]
 fn in_the_middle_of_a_message() {
-    let events = killed_after(|one, other| {
-        other.tell("post 1 100000000");
-        one.tell(&format!("send {} 1 100000000 heap", other.address));
-        other.order("serve 60000");
-        one.ask("serve 10");
-    });
+    let events = killed_after(in_the_middle_of_a_long_message);
     assert!(events.is_none_or(|events| events.contains("sent:")));
 }
 

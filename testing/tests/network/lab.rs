@@ -69,6 +69,14 @@ pub fn meet(one: &mut Peer, other: &mut Peer) {
     assert!(events.ends_with("message"), "{events}");
 }
 
+/// The first sends the second a message that takes a while, which then begins to arrive.
+pub fn in_the_middle_of_a_long_message(one: &mut Peer, other: &mut Peer) {
+    other.tell("post 1 100000000");
+    one.tell(&format!("send {} 1 100000000 heap", other.address));
+    other.order("serve 60000");
+    one.ask("serve 10");
+}
+
 /// Asserts that the events end with one of that name.
 #[track_caller]
 pub fn assert_last(events: &str, name: &str) {

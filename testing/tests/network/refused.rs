@@ -3,7 +3,7 @@
 
 use bcl_testing::peer::Peer;
 
-use crate::lab::{Lab, assert_last, meet};
+use crate::lab::{Lab, assert_last, in_the_middle_of_a_long_message, meet};
 
 /// Silence after which a peer is given up; much longer than any test lasts.
 const PATIENCE_MS: &str = "600000";
@@ -34,12 +34,7 @@ fn who_sends_to_it_hears_at_once() {
 
 #[test]
 fn who_is_in_the_middle_of_a_message_hears_at_once() {
-    let events = heard_after(|one, other| {
-        other.tell("post 1 100000000");
-        one.tell(&format!("send {} 1 100000000 heap", other.address));
-        other.order("serve 60000");
-        one.ask("serve 10");
-    });
+    let events = heard_after(in_the_middle_of_a_long_message);
     assert!(events.is_none_or(|events| events.contains("sent:")));
 }
 
