@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::{Doing, Error};
 use crate::netlink::{self, OnInterface};
-use crate::sys;
+use crate::{pins, sys};
 
 // Flags of <linux/if_link.h>.
 const GENERIC: u32 = 1 << 1;
@@ -32,7 +32,8 @@ impl std::fmt::Display for Mode {
     }
 }
 
-/// The program's place on an interface. It goes when this and all copies and pins are gone.
+/// The program's place on an interface. It goes when it is [removed](Self::remove), and some time after this and all
+/// copies and pins are gone.
 #[derive(Debug)]
 pub struct Attached {
     link: OwnedFd,
@@ -46,7 +47,7 @@ impl Attached {
     /// # Errors
     /// When the kernel refuses.
     pub fn pin(&self, path: &Path) -> Result<(), Error> {
-        sys::pin(self.link.as_fd(), path).doing(|| format!("pinning {}", path.display()))
+        pins::pin(self.link.as_fd(), path)
     }
 
     /// Opens what was pinned for this interface.
@@ -54,13 +55,24 @@ impl Attached {
     /// # Errors
     /// When it is not there, or the interface is gone.
     pub fn open(path: &Path, interface: &str) -> Result<Self, Error> {
-        let link = sys::open_pinned(path).doing(|| format!("opening {}", path.display()))?;
+        let link = pins::open(path)?;
         let on = on_interface(interface, index_of(interface)?)?;
         let mode = match on.is_some_and(|on| on.is_native) {
             true => Mode::Native,
             false => Mode::Generic,
         };
         Ok(Self { link, mode })
+    }
+
+    /// Takes what was pinned off its interface, and the pin away. When this returns another program can be attached
+    /// there; of a pin that is only removed the kernel takes the program off in its own time.
+    ///
+    /// # Errors
+    /// When there is no such pin, or the kernel refuses.
+    pub fn remove(path: &Path) -> Result<(), Error> {
+        let link = pins::open(path)?;
+        sys::detach(link.as_fd()).doing(|| format!("detaching {}", path.display()))?;
+        pins::unpin(path)
     }
 
     /// Whether it is on this interface still. When an interface is removed, and perhaps another made with its name,

@@ -22,6 +22,7 @@ const OBJ_GET_INFO_BY_FD: i32 = 15;
 const BTF_LOAD: i32 = 18;
 const MAP_FREEZE: i32 = 22;
 const LINK_CREATE: i32 = 28;
+const LINK_DETACH: i32 = 34;
 
 const NAME_LEN: usize = 16;
 const PROG_TYPE_XDP: u32 = 6;
@@ -270,6 +271,11 @@ pub fn attach(program: BorrowedFd<'_>, interface: u32, flags: u32) -> Result<Own
         ..LinkCreate::default()
     };
     call(LINK_CREATE, &mut attributes).map(owned)
+}
+
+/// Takes a program off its interface, now. Of a link that is gone with its last name the kernel does that later.
+pub fn detach(link: BorrowedFd<'_>) -> Result<()> {
+    call(LINK_DETACH, &mut number(link)).map(drop)
 }
 
 #[repr(C)]

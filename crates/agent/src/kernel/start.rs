@@ -121,7 +121,7 @@ impl Kernel {
         for name in names(&self.folder) {
             let is_wanted = || wanted.iter().any(|interface| link_name(interface) == name);
             if name.starts_with(LINK) && !is_wanted() {
-                pins::unpin(&self.folder.join(name))?;
+                Attached::remove(&self.folder.join(name))?;
             }
         }
         Ok(())
