@@ -15,7 +15,10 @@ PROFILE ?= release
 BUILT := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
 MINUTES ?= 10
-NEXTEST := cargo nextest run --workspace --locked --cargo-quiet --status-level fail --final-status-level fail
+TESTS := cargo nextest run --workspace --locked --cargo-quiet
+NEXTEST := $(TESTS) --status-level fail --final-status-level fail
+LOOM := RUSTFLAGS="--cfg loom" cargo test --package bcl-shm --test loom --profile model --locked --quiet \
+    --target-dir $(TARGET)/loom
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -33,6 +36,12 @@ uninstall: ## removes what `make install` has put below PREFIX
 demo: build ## two processes exchange messages: latencies and bandwidths beside the machine's limits
 	@scripts/demo.sh $(BUILT)
 
+build-tests: bootstrap-test ## all that `make test` runs, built and not run: what can need the network is behind it then
+	$(TESTS) --no-run
+	@$(MAKE) --silent build PROFILE=dev
+	$(LOOM) --no-run
+	scripts/fuzz.sh build
+
 test: test-rust test-doc test-c test-loom test-fuzz ## everything that must pass
 
 test-rust: bootstrap-test ## unit, integration and real-process tests, the conformance suite, house rules
@@ -45,8 +54,7 @@ test-c: bootstrap-test ## the installed library, as C and C++ programs see it
 	@testing/c/run.sh
 
 test-loom: bootstrap-build ## models of the lock-free structures, in every order that memory permits
-	RUSTFLAGS="--cfg loom" cargo test --package bcl-shm --test loom --profile model --locked --quiet \
-	    --target-dir $(TARGET)/loom
+	$(LOOM)
 
 test-fuzz: bootstrap-test ## each fuzz target for some seconds, on a stable compiler
 	scripts/fuzz.sh 5

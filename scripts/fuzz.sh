@@ -2,6 +2,7 @@
 # Runs every target of fuzz/ for some seconds (5 by default), with a stable compiler and no cargo-fuzz.
 #
 #   scripts/fuzz.sh [SECONDS [TARGET...]]
+#   scripts/fuzz.sh build      only builds them
 #
 # Seeds are in fuzz/seeds/TARGET. What it learns stays in target/fuzz/corpus, so the next run goes on from there; an input that fails
 # is left in target/fuzz/artifacts, and the run says how to repeat it.
@@ -24,6 +25,7 @@ RUSTFLAGS="--cfg fuzzing -Cdebug-assertions -Cpasses=sancov-module
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares" \
     cargo build --manifest-path fuzz/Cargo.toml --target-dir "$out" --target "$host" \
     --release --bins --locked --quiet
+[ "$seconds" != build ] || exit 0
 
 failed=()
 for target in "${targets[@]}"; do
