@@ -34,7 +34,7 @@ uninstall: ## removes what `make install` has put below PREFIX
 	@scripts/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
 demo: build ## two processes exchange messages: latencies and bandwidths beside the machine's limits
-	@scripts/demo.sh $(BUILT)
+	@scripts/own-network scripts/demo.sh $(BUILT)
 
 build-tests: bootstrap-test ## all that `make test` runs, built and not run: what can need the network is behind it then
 	$(TESTS) --no-run
@@ -48,7 +48,8 @@ test-rust: bootstrap-test ## unit, integration and real-process tests, the confo
 	$(NEXTEST)
 
 test-doc: bootstrap-build ## the examples in the documentation
-	cargo test --workspace --doc --locked --quiet
+	@cargo fetch --locked --quiet
+	scripts/own-network cargo test --workspace --doc --locked --offline --quiet
 
 test-c: bootstrap-test ## the installed library, as C and C++ programs see it
 	@testing/c/run.sh
@@ -76,7 +77,7 @@ rules: bootstrap-test ## which test names which rule of spec/semantics.md; fails
 	@cargo test --locked --quiet --package bcl-testing --test tidy rules::each_rule_of_the_semantics_has_a_test -- --nocapture
 
 bench: build bootstrap-bench ## BCL, the machine's limits and other libraries in turn: target/bench/results.md, .svg, .json
-	$(BUILT)/bcl-bench --out $(TARGET)/bench
+	scripts/own-network $(BUILT)/bcl-bench --out $(TARGET)/bench
 
 fmt: bootstrap-ci ## formats the code
 	cargo fmt --all

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what a step needs and is not there yet; says nothing and takes no time when all is there.
 #
-#   scripts/bootstrap.sh build   C compiler, clang and libbpf's headers for bpf/, pkg-config, Rust
-#   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, cargo-nextest, network namespaces
+#   scripts/bootstrap.sh build   C compiler, clang and libbpf's headers for bpf/, pkg-config, Rust, network namespaces
+#   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, cargo-nextest
 #   scripts/bootstrap.sh kernel  and an emulator, to test the interface program under another kernel
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
 #   scripts/bootstrap.sh bench   and the peers that `make bench` measures beside BCL
@@ -37,6 +37,7 @@ need_build() {
     [ -e /usr/include/bpf/bpf_helpers.h ] || missing+=(libbpf-dev)
     [ -e /usr/include/stdlib.h ] || missing+=(libc6-dev)
     [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
+    has ip || missing+=(iproute2)
     install_packages "${missing[@]}"
 
     at_least "$(rust_version)" "$MIN_RUST" && return
@@ -52,7 +53,6 @@ need_test() {
     has g++ || missing+=(g++)
     has strace || missing+=(strace)
     has tshark || missing+=(tshark)
-    has ip || missing+=(iproute2)
     install_packages "${missing[@]}"
     cargo nextest --version >/dev/null 2>&1 ||
         install_tool cargo-nextest@$NEXTEST --no-default-features --features default-no-update
@@ -79,7 +79,6 @@ need_bench() {
     has mpicc.openmpi || missing+=(openmpi-bin libopenmpi-dev)
     has iperf3 || missing+=(iperf3)
     has fi_pingpong || missing+=(libfabric-bin)
-    has ip || missing+=(iproute2)
     install_packages "${missing[@]}"
 }
 

@@ -33,7 +33,7 @@ for target in "${targets[@]}"; do
     seeds=()
     [ -d "fuzz/seeds/$target" ] && seeds=("fuzz/seeds/$target")
     log=$out/$target.log
-    if "$out/$host/release/$target" -max_total_time="$seconds" -timeout=10 -verbosity=1 \
+    if scripts/own-network "$out/$host/release/$target" -max_total_time="$seconds" -timeout=10 -verbosity=1 \
         -artifact_prefix="$out/artifacts/$target/" "$out/corpus/$target" "${seeds[@]}" >"$log" 2>&1; then
         sed -n "s/^Done \([0-9]*\) runs in \([0-9]*\) second.*/fuzz $target: \1 inputs in \2 s/p" "$log"
     else

@@ -12,7 +12,7 @@ use bcl_testing::netns::{Cluster, cluster};
 const A_WHILE: Duration = Duration::from_millis(500);
 const PORT: u16 = 7000;
 /// Set for the process that makes a cluster and is killed.
-const TO_BE_KILLED: &str = "BCL_TEST_TO_BE_KILLED";
+pub const TO_BE_KILLED: &str = "BCL_TEST_TO_BE_KILLED";
 
 /// Sockets of two hosts of a cluster.
 struct Line {

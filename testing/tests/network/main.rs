@@ -8,6 +8,7 @@ mod hosts;
 mod keys;
 mod killed;
 mod lab;
+mod own_network;
 mod refused;
 mod silence;
 mod traffic;
