@@ -89,7 +89,8 @@ conformance! {
         while !is_last(&b.message().1) {
             arrived += 1;
         }
-        assert!((1..count).contains(&arrived), "{arrived}");
+        // Maybe none: those that wait for their turn are overtaken.
+        assert!(arrived < count, "{arrived}");
         // There is room again.
         send_until_one_arrives(&a, &b, b"unreliable");
     }
