@@ -16,7 +16,8 @@ BUILT := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
 MINUTES ?= 10
 TESTS := cargo nextest run --workspace --locked --cargo-quiet
-NEXTEST := $(TESTS) --status-level fail --final-status-level fail
+# Two at a time for each processor: most wait half of their time. What needs more says so in .config/nextest.toml.
+NEXTEST := $(TESTS) --status-level fail --final-status-level fail --test-threads $(shell echo $$((2 * $$(nproc))))
 LOOM := RUSTFLAGS="--cfg loom" cargo test --package bcl-shm --test loom --profile model --locked --quiet \
     --target-dir $(TARGET)/loom
 

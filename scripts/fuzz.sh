@@ -27,20 +27,35 @@ RUSTFLAGS="--cfg fuzzing -Cdebug-assertions -Cpasses=sancov-module
     --release --bins --locked --quiet
 [ "$seconds" != build ] || exit 0
 
-failed=()
-for target in "${targets[@]}"; do
+# One target; what it said is in its log.
+run() {
+    local target=$1 log=$out/$1.log seeds=()
     mkdir -p "$out/corpus/$target" "$out/artifacts/$target"
-    seeds=()
     [ -d "fuzz/seeds/$target" ] && seeds=("fuzz/seeds/$target")
-    log=$out/$target.log
     if scripts/own-network "$out/$host/release/$target" -max_total_time="$seconds" -timeout=10 -verbosity=1 \
         -artifact_prefix="$out/artifacts/$target/" "$out/corpus/$target" "${seeds[@]}" >"$log" 2>&1; then
         sed -n "s/^Done \([0-9]*\) runs in \([0-9]*\) second.*/fuzz $target: \1 inputs in \2 s/p" "$log"
     else
         tail -n 40 "$log"
         echo "fuzz $target: FAILED; repeat: $out/$host/release/$target $(sed -n 's/.*Test unit written to //p' "$log")"
-        failed+=("$target")
+        return 1
     fi
+}
+
+running=0
+failed=0
+reap() {
+    wait -n || failed=$((failed + 1))
+    running=$((running - 1))
+}
+# As many at a time as there are processors.
+for target in "${targets[@]}"; do
+    [ "$running" -lt "$(nproc)" ] || reap
+    run "$target" &
+    running=$((running + 1))
 done
-echo "fuzz: $((${#targets[@]} - ${#failed[@]})) passed, ${#failed[@]} failed"
-[ ${#failed[@]} = 0 ]
+while [ "$running" -gt 0 ]; do
+    reap
+done
+echo "fuzz: $((${#targets[@]} - failed)) passed, $failed failed"
+[ "$failed" = 0 ]
