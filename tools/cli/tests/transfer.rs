@@ -109,9 +109,11 @@ fn a_sender_that_dies_leaves_a_receiver_that_fails() {
     let node = Node::new();
     let target = node.folder().join("target");
     let (receiver, address) = recv(&node, target.to_str().unwrap());
-    let sender = half_sent(&node, &address);
+    let mut sender = half_sent(&node, &address);
     let arrived = || std::fs::metadata(&target).unwrap().len() > 0;
     common::eventually("bytes arrive", arrived);
+    // Closed too early it would be the end of the file, which the sender may see before the signal.
+    let _input = sender.stdin.take();
     signal(sender.id(), libc::SIGINT);
     assert_eq!(finish(sender).status.code(), Some(128 + libc::SIGINT));
     let output = finish(receiver);
