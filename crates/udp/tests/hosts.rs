@@ -4,52 +4,56 @@ mod common;
 
 use std::net::{IpAddr, SocketAddr};
 
+use bcl_netns::{Block, Host};
 use bcl_udp::mtu::{kernel_mtu, largest_datagram_bytes};
 use bcl_udp::route::{RouteError, route_to};
 use bcl_udp::{Report, SendError, Socket, Trouble};
-use common::netns::Host;
 use common::{contents, datagram, exchange, meet, wait};
 
-fn ip(text: &str) -> IpAddr {
-    text.parse().unwrap()
+/// Bits that the addresses of a part of the block have in common.
+const PART_BITS: u8 = 24;
+
+/// Host `host` of part `part`.
+fn v4(block: Block, part: u8, host: u8) -> IpAddr {
+    block.v4(part, host).into()
 }
 
-fn two_hosts(one: &str, other: &str) -> Option<(Host, Host)> {
-    let (a, b) = (Host::new()?, Host::new()?);
-    a.join(("eth", one), &b, ("eth", other));
-    Some((a, b))
+/// Lays a cable between interfaces of these names and IPv4 addresses.
+fn cable(near: &Host, (name, one): (&str, IpAddr), far: &Host, (far_name, other): (&str, IpAddr)) {
+    near.join((name, one, PART_BITS), far, (far_name, other, PART_BITS))
+        .unwrap();
 }
 
-fn bind(host: &Host, address: &str) -> Socket {
-    host.within(|| Socket::bind(ip(address), 0).unwrap())
+/// Two hosts joined by `eth`, with their addresses.
+fn two_hosts() -> Option<([Host; 2], [IpAddr; 2])> {
+    let (block, hosts) = bcl_netns::hosts()?;
+    let [one, other] = [1, 2].map(|host| v4(block, 0, host));
+    cable(&hosts[0], ("eth", one), &hosts[1], ("eth", other));
+    Some((hosts, [one, other]))
+}
+
+fn bind(host: &Host, address: IpAddr) -> Socket {
+    host.within(|| Socket::bind(address, 0).unwrap())
 }
 
 #[test]
 fn streams_arrive_at_every_mtu() {
-    for (net, one, other, mtus) in [
-        (
-            "10.0.0.1/24 10.0.0.2/24",
-            "10.0.0.1",
-            "10.0.0.2",
-            [600, 1500, 9000],
-        ),
-        (
-            "fd00::1/64 fd00::2/64",
-            "fd00::1",
-            "fd00::2",
-            [1280, 1500, 9000],
-        ),
+    let Some((block, [a, b])) = bcl_netns::hosts() else {
+        return;
+    };
+    let (v4_mtus, v6_mtus) = ([600, 1500, 9000], [1280, 1500, 9000]);
+    let v6 = |host| IpAddr::from(block.v6(host));
+    for (name, one, other, bits, mtus) in [
+        ("four", v4(block, 0, 1), v4(block, 0, 2), PART_BITS, v4_mtus),
+        ("six", v6(1), v6(2), Block::V6_PREFIX_BITS, v6_mtus),
     ] {
-        let (first, second) = net.split_once(' ').unwrap();
-        let Some((a, b)) = two_hosts(first, second) else {
-            return;
-        };
+        a.join((name, one, bits), &b, (name, other, bits)).unwrap();
         for mtu in mtus {
-            a.run(&format!("ip link set eth mtu {mtu}"));
-            b.run(&format!("ip link set eth mtu {mtu}"));
+            a.run(&format!("ip link set {name} mtu {mtu}")).unwrap();
+            b.run(&format!("ip link set {name} mtu {mtu}")).unwrap();
             let (mut from, mut to) = (bind(&a, one), bind(&b, other));
             meet(&mut from, &mut to);
-            let len = largest_datagram_bytes(mtu, ip(one));
+            let len = largest_datagram_bytes(mtu, one);
             let sent: Vec<_> = (0..200).map(|number| contents(number, len)).collect();
             assert!(exchange(&mut from, &mut to, &sent) == sent, "mtu {mtu}");
         }
@@ -58,15 +62,15 @@ fn streams_arrive_at_every_mtu() {
 
 #[test]
 fn an_interface_that_takes_less_is_noticed_at_once() {
-    let Some((a, b)) = two_hosts("10.0.0.1/24", "10.0.0.2/24") else {
+    let Some(([a, b], [one, other])) = two_hosts() else {
         return;
     };
-    let (mut from, to) = (bind(&a, "10.0.0.1"), bind(&b, "10.0.0.2").local_address());
+    let (mut from, to) = (bind(&a, one), bind(&b, other).local_address());
     let large = contents(0, 1472);
     for batch in [&[datagram(&large)][..], &[datagram(&large); 3]] {
-        a.run("ip link set eth mtu 1500");
+        a.run("ip link set eth mtu 1500").unwrap();
         assert_eq!(from.send(to, batch).unwrap(), batch.len());
-        a.run("ip link set eth mtu 1000");
+        a.run("ip link set eth mtu 1000").unwrap();
         let error = from.send(to, batch).unwrap_err();
         assert!(
             matches!(
@@ -79,11 +83,7 @@ fn an_interface_that_takes_less_is_noticed_at_once() {
             "{error}"
         );
     }
-    assert_eq!(
-        a.within(|| kernel_mtu(ip("10.0.0.1"), ip("10.0.0.2")))
-            .unwrap(),
-        1000
-    );
+    assert_eq!(a.within(|| kernel_mtu(one, other)).unwrap(), 1000);
     let small = contents(0, 972);
     assert_eq!(from.send(to, &[datagram(&small); 3]).unwrap(), 3);
 }
@@ -92,12 +92,12 @@ fn an_interface_that_takes_less_is_noticed_at_once() {
 /// queue waits for ever.
 #[test]
 fn what_the_other_end_lets_not_in_holds_up_nothing_else() {
-    let Some((a, b)) = two_hosts("10.0.0.1/24", "10.0.0.2/24") else {
+    let Some(([a, b], [one, other])) = two_hosts() else {
         return;
     };
-    let (mut from, mut to) = (bind(&a, "10.0.0.1"), bind(&b, "10.0.0.2"));
-    a.run("ip link set eth mtu 9000");
-    b.run("ip link set eth mtu 1400");
+    let (mut from, mut to) = (bind(&a, one), bind(&b, other));
+    a.run("ip link set eth mtu 9000").unwrap();
+    b.run("ip link set eth mtu 1400").unwrap();
     let (large, small) = (contents(0, 5000), contents(1, 1000));
     let mut gone = 0;
     for _ in 0..100 {
@@ -126,31 +126,26 @@ fn first_report(from: &mut Socket, to: SocketAddr, bytes: &[u8]) -> Report {
 
 #[test]
 fn a_router_tells_of_its_narrower_link() {
-    let (Some(a), Some(router), Some(b)) = (Host::new(), Host::new(), Host::new()) else {
+    let Some((block, [a, router, b])) = bcl_netns::hosts() else {
         return;
     };
-    a.join(("eth", "10.0.1.1/24"), &router, ("left", "10.0.1.9/24"));
-    router.join(("right", "10.0.2.9/24"), &b, ("eth", "10.0.2.1/24"));
+    let [one, left] = [1, 9].map(|host| v4(block, 1, host));
+    let [other, right] = [1, 9].map(|host| v4(block, 2, host));
+    cable(&a, ("eth", one), &router, ("left", left));
+    cable(&router, ("right", right), &b, ("eth", other));
     let forwarding = "/proc/sys/net/ipv4/ip_forward";
     router.within(|| std::fs::write(forwarding, "1")).unwrap();
-    router.run("ip link set right mtu 1300");
-    a.run("ip route add default via 10.0.1.9");
-    b.run("ip route add default via 10.0.2.9");
-    let (mut from, mut to) = (bind(&a, "10.0.1.1"), bind(&b, "10.0.2.1"));
+    router.run("ip link set right mtu 1300").unwrap();
+    a.run(&format!("ip route add default via {left}")).unwrap();
+    b.run(&format!("ip route add default via {right}")).unwrap();
+    let (mut from, mut to) = (bind(&a, one), bind(&b, other));
     let large = contents(0, 1472);
     meet(&mut from, &mut to);
 
     let report = first_report(&mut from, to.local_address(), &large);
     assert_eq!(report.trouble, Trouble::TooLarge { mtu: 1300 });
-    assert_eq!(
-        (report.to, report.by),
-        (to.local_address(), Some(ip("10.0.1.9")))
-    );
-    assert_eq!(
-        a.within(|| kernel_mtu(ip("10.0.1.1"), ip("10.0.2.1")))
-            .unwrap(),
-        1300
-    );
+    assert_eq!((report.to, report.by), (to.local_address(), Some(left)));
+    assert_eq!(a.within(|| kernel_mtu(one, other)).unwrap(), 1300);
     // What a router says keeps nobody from trying: this goes out, and is dropped again.
     assert_eq!(
         from.send(to.local_address(), &[datagram(&large)]).unwrap(),
@@ -162,18 +157,20 @@ fn a_router_tells_of_its_narrower_link() {
 
 #[test]
 fn no_route_and_no_neighbour_are_told_apart_from_no_port() {
-    let Some((a, b)) = two_hosts("10.0.0.1/24", "10.0.0.2/24") else {
+    let Some((block, [a, b])) = bcl_netns::hosts() else {
         return;
     };
-    let mut from = bind(&a, "10.0.0.1");
+    let [one, other, nobody] = [1, 2, 77].map(|host| v4(block, 0, host));
+    cable(&a, ("eth", one), &b, ("eth", other));
+    let mut from = bind(&a, one);
     let bytes = contents(0, 72);
-    let elsewhere = SocketAddr::new(ip("192.0.2.1"), 20007);
+    let elsewhere = SocketAddr::new(v4(block, 1, 1), 20007);
     let error = from.send(elsewhere, &[datagram(&bytes)]).unwrap_err();
     assert!(matches!(error, SendError::Unreachable { .. }), "{error}");
-    let closed = bind(&b, "10.0.0.2").local_address();
+    let closed = bind(&b, other).local_address();
     let report = first_report(&mut from, closed, &bytes);
     assert_eq!(report.trouble, Trouble::PortUnreachable);
-    let nobody = SocketAddr::new(ip("10.0.0.77"), 20007);
+    let nobody = SocketAddr::new(nobody, 20007);
     let report = first_report(&mut from, nobody, &bytes);
     assert_eq!(
         (report.to, report.trouble),
@@ -183,37 +180,35 @@ fn no_route_and_no_neighbour_are_told_apart_from_no_port() {
 
 #[test]
 fn the_way_to_a_host_is_told() {
-    let (Some(a), Some(router), Some(b)) = (Host::new(), Host::new(), Host::new()) else {
+    let Some((block, [a, router, b])) = bcl_netns::hosts() else {
         return;
     };
-    a.join(("eth", "10.0.1.1/24"), &router, ("left", "10.0.1.9/24"));
-    router.join(("right", "fd00::9/64"), &b, ("eth", "fd00::1/64"));
-    a.run("ip route add 10.0.2.0/24 via 10.0.1.9");
+    let [one, left] = [1, 9].map(|host| v4(block, 1, host));
+    let [other, right] = [1, 9].map(|host| IpAddr::from(block.v6(host)));
+    let bits = Block::V6_PREFIX_BITS;
+    cable(&a, ("eth", one), &router, ("left", left));
+    router
+        .join(("right", right, bits), &b, ("eth", other, bits))
+        .unwrap();
+    let far = v4(block, 2, 0);
+    a.run(&format!("ip route add {far}/{PART_BITS} via {left}"))
+        .unwrap();
     // A link has no carrier until it has come up, which is a doubt.
-    meet(&mut bind(&a, "10.0.1.1"), &mut bind(&router, "10.0.1.9"));
-    let neighbour = a.within(|| route_to(ip("10.0.1.9"))).unwrap();
-    assert_eq!(
-        (neighbour.source, neighbour.gateway),
-        (ip("10.0.1.1"), None)
-    );
+    meet(&mut bind(&a, one), &mut bind(&router, left));
+    let neighbour = a.within(|| route_to(left)).unwrap();
+    assert_eq!((neighbour.source, neighbour.gateway), (one, None));
     assert_eq!(
         (&neighbour.interface.name[..], neighbour.interface.mtu),
         ("eth", 1500)
     );
     assert_eq!(neighbour.interface.kind.as_deref(), Some("veth"));
-    let behind = a.within(|| route_to(ip("10.0.2.1"))).unwrap();
-    assert_eq!(
-        (behind.source, behind.gateway),
-        (ip("10.0.1.1"), Some(ip("10.0.1.9")))
-    );
+    let behind = a.within(|| route_to(v4(block, 2, 1))).unwrap();
+    assert_eq!((behind.source, behind.gateway), (one, Some(left)));
     assert_eq!(behind.doubts(), []);
-    let sixth = b.within(|| route_to(ip("fd00::9"))).unwrap();
-    assert_eq!(
-        (sixth.source, &sixth.interface.name[..]),
-        (ip("fd00::1"), "eth")
-    );
-    let ours = a.within(|| route_to(ip("10.0.1.1"))).unwrap();
+    let sixth = b.within(|| route_to(right)).unwrap();
+    assert_eq!((sixth.source, &sixth.interface.name[..]), (other, "eth"));
+    let ours = a.within(|| route_to(one)).unwrap();
     assert!(ours.is_local && ours.interface.name == "eth", "{ours}");
-    let nowhere = a.within(|| route_to(ip("10.0.3.1"))).unwrap_err();
+    let nowhere = a.within(|| route_to(v4(block, 3, 1))).unwrap_err();
     assert!(matches!(nowhere, RouteError::None { .. }), "{nowhere}");
 }

@@ -4,11 +4,12 @@ use std::io::Result;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+use bcl_netns::{Block, run};
+
 use super::faults::{Faults, Tally};
 use super::host::{Host, INTERFACE};
 use super::injector::Injector;
 use super::stale::{fresh_name, remove, sweep};
-use super::tool::run;
 
 /// What Ethernet carries.
 const MTU: u32 = 1500;
@@ -18,6 +19,7 @@ const MTU: u32 = 1500;
 pub struct Cluster {
     /// Behind the hosts: the switch, and where late packets wait.
     backstage: String,
+    block: Block,
     hosts: Vec<Host>,
     /// The interface at the other end of each host's cable: namespace and name.
     far_ends: Vec<(String, String)>,
@@ -26,16 +28,20 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// So many hosts, at 10.77.0.1, 10.77.0.2 and so on, and at fd77::1, fd77::2.
+    /// So many hosts. Their addresses are the first ones of a [`Block`]: 10.77.0.1, 10.77.0.2 and so on, and fd77::1,
+    /// fd77::2.
     ///
     /// # Errors
     /// Says which command failed and what it said.
     pub fn new(hosts: usize) -> Result<Self> {
         sweep();
-        let name = fresh_name();
+        let (name, block) = (fresh_name(), Block::free()?);
         let mut cluster = Self {
             backstage: format!("{name}-back"),
-            hosts: (0..hosts).map(|index| Host::new(&name, index)).collect(),
+            block,
+            hosts: (0..hosts)
+                .map(|index| Host::new(&name, block, index))
+                .collect(),
             far_ends: Vec::new(),
             injectors: (0..hosts).map(|_| None).collect(),
         };
@@ -57,6 +63,11 @@ impl Cluster {
     /// The host of that number, from 0.
     pub fn host(&self, index: usize) -> &Host {
         &self.hosts[index]
+    }
+
+    /// An address that no host has.
+    pub fn spare_address(&self) -> Ipv4Addr {
+        self.block.v4(u8::MAX, 1)
     }
 
     /// Pulls the cable of a host.
@@ -103,8 +114,9 @@ impl Cluster {
         let host = &mut self.hosts[index];
         let on = format!("ip -n {} addr", host.namespace);
         // In this order: with the first address of a network its later ones go too.
-        run(&format!("{on} del {}/16 dev {INTERFACE}", host.address))?;
-        run(&format!("{on} add {address}/16 dev {INTERFACE}"))?;
+        let bits = Block::V4_PREFIX_BITS;
+        run(&format!("{on} del {}/{bits} dev {INTERFACE}", host.address))?;
+        run(&format!("{on} add {address}/{bits} dev {INTERFACE}"))?;
         host.address = address;
         Ok(())
     }
@@ -181,10 +193,11 @@ impl Host {
         run(&format!("ip -n {namespace} link set dev lo up"))?;
         self.set_link(&format!("mtu {MTU} up"))?;
         let add = format!("ip -n {namespace} addr add");
-        run(&format!("{add} {}/16 dev {INTERFACE}", self.address))?;
+        let (v4_bits, v6_bits) = (Block::V4_PREFIX_BITS, Block::V6_PREFIX_BITS);
+        run(&format!("{add} {}/{v4_bits} dev {INTERFACE}", self.address))?;
         // Nobody else has it: no second of waiting for objections.
         run(&format!(
-            "{add} {}/64 dev {INTERFACE} nodad",
+            "{add} {}/{v6_bits} dev {INTERFACE} nodad",
             self.address_v6
         ))?;
         Ok(())

@@ -5,6 +5,8 @@ use std::io::Result;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
+use bcl_netns::Block;
+
 use super::enter::enter;
 use super::tap::Tap;
 use super::tool::index_of;
@@ -25,13 +27,13 @@ pub struct Host {
 
 impl Host {
     /// Host `index` of a cluster.
-    pub(super) fn new(cluster: &str, index: usize) -> Self {
+    pub(super) fn new(cluster: &str, block: Block, index: usize) -> Self {
         let number = u16::try_from(index + 1).expect("a cluster has a few hosts");
         let [high, low] = number.to_be_bytes();
         Self {
             namespace: format!("{cluster}-{number}"),
-            address: Ipv4Addr::new(10, 77, high, low),
-            address_v6: Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, number),
+            address: block.v4(high, low),
+            address_v6: block.v6(number),
         }
     }
 
@@ -75,8 +77,9 @@ impl Host {
 
 #[test]
 fn hosts_are_numbered_from_one() {
-    let host = Host::new("cluster", 299);
-    assert_eq!(host.address, Ipv4Addr::new(10, 77, 1, 44));
-    assert_eq!(host.address_v6.to_string(), "fd77::12c");
+    let block = Block::free().expect("ip tells the routes");
+    let host = Host::new("cluster", block, 299);
+    assert_eq!(host.address, block.v4(1, 44));
+    assert_eq!(host.address_v6, block.v6(300));
     assert_eq!(host.namespace, "cluster-300");
 }

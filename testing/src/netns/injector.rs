@@ -6,12 +6,14 @@
 
 use std::io::{Error, Result};
 
+use bcl_netns::run;
+
 use super::bpf::{Map, Plain};
 use super::faults::{Faults, Tally};
 use super::host::{Host, INTERFACE};
 use super::object;
 use super::relay::Relay;
-use super::tool::{index_of, number_after, run};
+use super::tool::{index_of, number_after};
 
 /// The interface by which late packets leave, and come back.
 const DETOUR: &str = "detour";

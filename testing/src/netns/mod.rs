@@ -4,7 +4,7 @@
 //! corrupt, duplicate and delay what arrives at a host; the program in `bpf/faults.bpf.c` does it, and a relay in this
 //! process holds back what is to come late, because a kernel without netem has nothing else that could.
 //!
-//! All of it needs root, `ip` and `tc`; faults need clang and libbpf's headers too.
+//! Their addresses are those of a [`bcl_netns::Block`]. All of it needs root, `ip` and `tc`; faults need clang and libbpf's headers too.
 
 mod bpf;
 mod cluster;
@@ -30,7 +30,7 @@ pub use tap::Tap;
 pub fn cluster(hosts: usize) -> Option<Cluster> {
     match Cluster::new(hosts) {
         Ok(cluster) => Some(cluster),
-        Err(error) if tool::is_refusal(&error) => {
+        Err(error) if bcl_netns::is_refusal(&error) => {
             println!("no network namespaces here, nothing was checked: {error}");
             None
         }

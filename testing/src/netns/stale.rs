@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{fs, io, process};
 
-use super::tool::run;
+use bcl_netns::run;
 
 const PREFIX: &str = "bcl-ns-";
 /// Rounds of killing before a namespace goes with what is left in it.

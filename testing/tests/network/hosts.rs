@@ -112,7 +112,7 @@ fn a_host_that_moves_is_found_at_its_new_address_only() {
     };
     let line = Line::between(&cluster, 0, 1);
     let old = cluster.host(1).address;
-    let new = Ipv4Addr::new(10, 77, 9, 9);
+    let new = cluster.spare_address();
     assert!(line.carries(old, 10));
     cluster.change_address(1, new).expect("an address changes");
     assert!(line.carries(new, 10));

@@ -1,6 +1,5 @@
 //! Peers that fall silent: for a while, which is no death, or for good, which is.
 
-use std::net::Ipv4Addr;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -98,7 +97,7 @@ fn a_host_that_moves_is_missed_and_found_at_its_new_address() {
     };
     let (mut one, other) = lab.pair();
     one.tell(&format!("send {} 1 100000 heap", other.address));
-    let new = Ipv4Addr::new(10, 77, 9, 9);
+    let new = lab.cluster.spare_address();
     lab.cluster
         .change_address(1, new)
         .expect("an address changes");

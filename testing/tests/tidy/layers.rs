@@ -32,8 +32,12 @@ const SHIPPED: &[Layer] = &[
         may_use: &["crates/wire"],
     },
     Layer {
-        folder: "crates/udp",
+        folder: "crates/netns",
         may_use: &[],
+    },
+    Layer {
+        folder: "crates/udp",
+        may_use: &["crates/netns"],
     },
     Layer {
         folder: "crates/mcp",
@@ -96,7 +100,12 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "tools/",
-        may_use: &["crates/agent-client", "crates/bcl", "crates/wire"],
+        may_use: &[
+            "crates/agent-client",
+            "crates/bcl",
+            "crates/netns",
+            "crates/wire",
+        ],
     },
 ];
 

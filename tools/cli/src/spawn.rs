@@ -1,6 +1,5 @@
 //! A second process of this program: the partner of a measurement.
 
-use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -32,14 +31,14 @@ impl Partner {
         arguments: impl IntoIterator<Item = std::ffi::OsString>,
         key: &JobKey,
     ) -> Result<Self> {
-        Self::start_with(arguments, key, |_| {})
+        Self::start_with(arguments, key, |_| Ok(()))
     }
 
     /// As [`start`](Self::start), and otherwise as `prepare` has it.
     pub fn start_with(
         arguments: impl IntoIterator<Item = std::ffi::OsString>,
         key: &JobKey,
-        prepare: impl FnOnce(&mut Command),
+        prepare: impl FnOnce(&mut Command) -> Result<()>,
     ) -> Result<Self> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::system("find this program's own file", error))?;
@@ -47,7 +46,7 @@ impl Partner {
         command.args(arguments).env("BCL_JOB_KEY", key.to_hex());
         command.stdin(Stdio::null()).stdout(Stdio::null());
         die_with_this_process(&mut command);
-        prepare(&mut command);
+        prepare(&mut command)?;
         let child = command
             .spawn()
             .map_err(|error| Failure::system("start a partner process", error))?;
@@ -66,14 +65,6 @@ impl Partner {
         self.child
             .try_wait()
             .map_err(|error| Failure::system("wait for the partner process", error))
-    }
-
-    /// Writes a line to its input, if that is a pipe.
-    pub fn say_go(&mut self) -> Result<()> {
-        let Some(mut input) = self.child.stdin.take() else {
-            return Ok(());
-        };
-        writeln!(input).map_err(|error| Failure::system("talk to the partner process", error))
     }
 
     /// Its process number.

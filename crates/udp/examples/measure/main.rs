@@ -4,24 +4,42 @@
 //!
 //! The protocol above adds its own cost to each of these.
 
-#[path = "../../tests/common/netns.rs"]
-mod netns;
 mod pingpong;
 mod stream;
 
-use netns::Host;
+use std::net::IpAddr;
 
-const HERE: &str = "10.0.0.1";
-const THERE: &str = "10.0.0.2";
+use bcl_netns::{Block, Host};
+use bcl_udp::Socket;
+
+/// A host and its address.
+pub struct Place {
+    host: Host,
+    address: IpAddr,
+}
+
+impl Place {
+    /// A socket of this layer there.
+    fn bind(&self) -> Socket {
+        self.host.within(|| Socket::bind(self.address, 0).unwrap())
+    }
+}
 
 fn main() {
-    let (Some(here), Some(there)) = (Host::new(), Host::new()) else {
+    let Some((block, [first, second])) = bcl_netns::hosts() else {
         return;
     };
-    here.join(("eth", "10.0.0.1/24"), &there, ("eth", "10.0.0.2/24"));
+    let [near, far] = [1, 2].map(|host| IpAddr::from(block.v4(0, host)));
+    let end = |address| ("eth", address, Block::V4_PREFIX_BITS);
+    first.join(end(near), &second, end(far)).unwrap();
+    let [here, there] =
+        [(first, near), (second, far)].map(|(host, address)| Place { host, address });
     let set_mtu = |mtu: u32| {
-        for host in [&here, &there] {
-            host.run(&format!("ip link set eth mtu {mtu}"));
+        for place in [&here, &there] {
+            place
+                .host
+                .run(&format!("ip link set eth mtu {mtu}"))
+                .unwrap();
         }
     };
     set_mtu(1500);

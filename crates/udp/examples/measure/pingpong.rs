@@ -6,14 +6,13 @@ use std::time::Instant;
 
 use bcl_udp::{Buffers, Datagram, Socket};
 
-use crate::netns::Host;
-use crate::{HERE, THERE, pin};
+use crate::{Place, pin};
 
 const ROUNDS: usize = 100_000;
 
 /// The floor: connected sockets, `send`, and `recv` until something comes.
-pub fn bare(here: &Host, there: &Host, bytes: usize) -> f64 {
-    let (near, far) = (plain(here, HERE), plain(there, THERE));
+pub fn bare(here: &Place, there: &Place, bytes: usize) -> f64 {
+    let (near, far) = (plain(here), plain(there));
     near.connect(far.local_addr().unwrap()).unwrap();
     far.connect(near.local_addr().unwrap()).unwrap();
     let echo = thread::spawn(move || {
@@ -35,10 +34,8 @@ pub fn bare(here: &Host, there: &Host, bytes: usize) -> f64 {
 }
 
 /// The same through [`Socket`], with a header and without a connection.
-pub fn ours(here: &Host, there: &Host) -> f64 {
-    let bind =
-        |host: &Host, ip: &str| host.within(|| Socket::bind(ip.parse().unwrap(), 0).unwrap());
-    let (mut near, mut far) = (bind(here, HERE), bind(there, THERE));
+pub fn ours(here: &Place, there: &Place) -> f64 {
+    let (mut near, mut far) = (here.bind(), there.bind());
     let to = far.local_address();
     let echo = thread::spawn(move || {
         pin(1);
@@ -58,8 +55,9 @@ pub fn ours(here: &Host, there: &Host) -> f64 {
     time
 }
 
-fn plain(host: &Host, ip: &str) -> UdpSocket {
-    let socket = host.within(|| UdpSocket::bind((ip, 0)).unwrap());
+fn plain(place: &Place) -> UdpSocket {
+    let address = (place.address, 0);
+    let socket = place.host.within(|| UdpSocket::bind(address).unwrap());
     socket.set_nonblocking(true).unwrap();
     socket
 }

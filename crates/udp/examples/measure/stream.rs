@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use bcl_udp::mtu::largest_datagram_bytes;
 use bcl_udp::{Buffers, Datagram, HEADER_BYTES, SendError, Socket};
 
-use crate::netns::Host;
-use crate::{HERE, THERE, pin};
+use crate::{Place, pin};
 
 const MESSAGE_BYTES: usize = 1 << 20;
 const MESSAGES: usize = 2000;
@@ -17,10 +16,8 @@ const MESSAGES: usize = 2000;
 const AHEAD: usize = 2;
 
 /// GB/s of payload.
-pub fn run(here: &Host, there: &Host, mtu: u32, segments: bool) -> f64 {
-    let bind =
-        |host: &Host, ip: &str| host.within(|| Socket::bind(ip.parse().unwrap(), 0).unwrap());
-    let (mut near, mut far) = (bind(here, HERE), bind(there, THERE));
+pub fn run(here: &Place, there: &Place, mtu: u32, segments: bool) -> f64 {
+    let (mut near, mut far) = (here.bind(), there.bind());
     let to = far.local_address();
     if !segments {
         near.send_without_segments();

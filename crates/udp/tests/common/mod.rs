@@ -3,8 +3,6 @@
 // Each test binary uses a part of this.
 #![allow(dead_code)]
 
-pub mod netns;
-
 use std::os::fd::AsFd;
 use std::time::Duration;
 

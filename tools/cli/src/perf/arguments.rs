@@ -91,9 +91,6 @@ pub struct Options {
     /// Where the measuring process is, for its partner.
     #[arg(long, hide = true)]
     pub partner: Option<Address>,
-    /// For the partner: the network is there when the input has a line.
-    #[arg(long, hide = true)]
-    pub await_network: bool,
 }
 
 #[derive(Debug, Args)]

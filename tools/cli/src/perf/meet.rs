@@ -1,6 +1,5 @@
 //! How the two processes of a measurement find each other.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use bcl::{Address, CopyMode, Event, JobKey, Port, PortOptions, Which};
@@ -55,11 +54,14 @@ pub fn as_initiator(options: &Options) -> Result<Met> {
     let cores = Cores::choose(options)?;
     let key = JobKey::random().map_err(|error| Failure::new(error.to_string()))?;
     let mut port = port_options(options).key(key.clone());
+    let mut there = None;
     if options.hosts == Some(Hosts::Netns) {
-        port = port.node(netns::enter()?);
+        let (number, other_end) = netns::enter()?;
+        port = port.node(number);
+        there = Some(other_end);
     }
     let mut port = port.open()?;
-    let mut partner = start_partner(options, port.address(), &key)?;
+    let mut partner = start_partner(options, port.address(), &key, there.as_ref())?;
     cores.pin_first()?;
     let met = wait_for_partner(&mut port, &mut partner)?;
     let mut end = Endpoint::new(port, met.peer, cores.polling);
@@ -68,34 +70,27 @@ pub fn as_initiator(options: &Options) -> Result<Met> {
 }
 
 /// It gets our own arguments, and where we are.
-fn start_partner(options: &Options, own: Address, key: &JobKey) -> Result<Watched> {
+fn start_partner(
+    options: &Options,
+    own: Address,
+    key: &JobKey,
+    there: Option<&netns::There>,
+) -> Result<Watched> {
     let address = ["--partner".into(), own.to_string().into()];
     let arguments = std::env::args_os().skip(1).chain(address);
     if let Some(host) = &options.host {
         let partner = RemoteProcess::start(host, &options.shell, arguments, key)?;
         return Ok(Watched::There(partner));
     }
-    if options.hosts.is_none() {
-        return Partner::start(arguments, key).map(Watched::Here);
-    }
-    let number = netns::partner()?;
-    let arguments = arguments.chain(["--await-network".into()]);
-    let mut partner = Partner::start_with(arguments, key, |command| {
-        netns::separate(command);
-        command.stdin(Stdio::piped());
-        command.env("BCL_NODE", number.to_string());
+    let partner = Partner::start_with(arguments, key, |command| match there {
+        Some(there) => there.adopt(command),
+        None => Ok(()),
     })?;
-    netns::connect(partner.pid())?;
-    partner.say_go()?;
     Ok(Watched::Here(partner))
 }
 
 /// The other side of [`as_initiator`].
 pub fn as_partner(options: &Options, initiator: Address) -> Result<Endpoint> {
-    if options.await_network {
-        let line = std::io::stdin().read_line(&mut String::new());
-        line.map_err(|error| Failure::system("wait for the network", error))?;
-    }
     let cores = Cores::choose(options)?;
     let port = port_options(options).open()?;
     cores.pin_second()?;

@@ -4,92 +4,54 @@
 //! these end, and the link goes with them.
 
 use std::io;
-use std::os::unix::process::CommandExt;
+use std::net::Ipv4Addr;
 use std::process::Command;
 
 use bcl::NodeId;
+use bcl_netns::{Block, Host};
 
 use crate::failure::{Failure, Result};
 
-/// The two ends of the link, as long as both are here.
+/// The two ends of the link.
 const ENDS: [&str; 2] = ["bcl0", "bcl1"];
-/// Node numbers, for documentation and tests only (RFC 5737): no route of the machine is in the way.
-const NUMBERS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
+
+/// The network of the partner, seen from that of this process.
+pub struct There {
+    host: Host,
+    number: NodeId,
+}
 
 /// Moves this thread, and what it starts, to a network of its own with one end of the link. Call before any port
-/// is open. Returns the node number there.
-pub fn enter() -> Result<NodeId> {
-    unshare().map_err(|error| match error.kind() {
+/// is open. Returns the node number there, and where the other end is.
+pub fn enter() -> Result<(NodeId, There)> {
+    make().map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => Failure::new(
             "cannot make network namespaces: that takes root (or CAP_SYS_ADMIN): use sudo, or measure a real host \
              with --host NAME",
         ),
-        _ => Failure::system("make a network namespace", error),
-    })?;
-    let [own, other] = ENDS;
-    ip(
-        &[],
-        &["link", "add", own, "type", "veth", "peer", "name", other],
-    )?;
-    set_up(&[], own, NUMBERS[0])?;
-    number(NUMBERS[0])
+        io::ErrorKind::NotFound => {
+            Failure::new("cannot make network namespaces: there is no program 'ip' (Debian: iproute2)")
+        }
+        _ => Failure::system("make two hosts", error),
+    })
 }
 
-/// Has a command run in another new network.
-pub fn separate(command: &mut Command) {
-    // SAFETY: unshare is a plain system call, allowed between fork and exec.
-    unsafe { command.pre_exec(unshare) };
+fn make() -> io::Result<(NodeId, There)> {
+    let block = Block::free()?;
+    let (here, host) = (Host::new()?, Host::new()?);
+    let [near, far] = [1, 2].map(|number| block.v4(0, number));
+    let end = |name, address: Ipv4Addr| (name, address.into(), Block::V4_PREFIX_BITS);
+    here.join(end(ENDS[0], near), &host, end(ENDS[1], far))?;
+    here.enter()?;
+    let number = NodeId(far);
+    Ok((NodeId(near), There { host, number }))
 }
 
-/// Gives the process the other end of the link.
-pub fn connect(pid: u32) -> Result<()> {
-    let there = format!("--net=/proc/{pid}/ns/net");
-    let [_, other] = ENDS;
-    ip(&[], &["link", "set", other, "netns", &pid.to_string()])?;
-    set_up(&["nsenter", &there], other, NUMBERS[1])
-}
-
-/// The node number of the process at the other end.
-pub fn partner() -> Result<NodeId> {
-    number(NUMBERS[1])
-}
-
-fn set_up(prefix: &[&str], end: &str, number: &str) -> Result<()> {
-    let address = format!("{number}/24");
-    ip(prefix, &["addr", "add", &address, "dev", end])?;
-    ip(prefix, &["link", "set", end, "up"])?;
-    ip(prefix, &["link", "set", "lo", "up"])
-}
-
-fn ip(prefix: &[&str], arguments: &[&str]) -> Result<()> {
-    let words = [prefix, &["ip"], arguments].concat();
-    let output = Command::new(words[0]).args(&words[1..]).output();
-    let output = output.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Failure::new(format!(
-            "cannot start {}: there is no such program (Debian: iproute2, util-linux)",
-            words[0]
-        )),
-        _ => Failure::system(format_args!("start {}", words[0]), error),
-    })?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(Failure::new(format!(
-            "'{}' failed: {}",
-            words.join(" "),
-            String::from_utf8_lossy(&output.stderr).trim()
-        ))),
+impl There {
+    /// Has a command run at the other end, with the node number of that.
+    pub fn adopt(&self, command: &mut Command) -> Result<()> {
+        command.env("BCL_NODE", self.number.to_string());
+        let adopted = self.host.adopt(command);
+        adopted.map_err(|error| Failure::system("give the partner a network", error))
     }
-}
-
-fn unshare() -> io::Result<()> {
-    // SAFETY: it touches no memory; a thread may leave its network while others stay there.
-    match unsafe { libc::unshare(libc::CLONE_NEWNET) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn number(text: &str) -> Result<NodeId> {
-    text.parse()
-        .map_err(|error: bcl::ParseAddressError| Failure::new(error.to_string()))
 }

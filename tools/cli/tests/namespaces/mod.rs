@@ -1,19 +1,20 @@
 //! Two hosts on one machine: network namespaces with a link between them.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use bcl_netns::{Block, run};
 
 use super::common::Node;
 
 /// Starts commands in namespaces as ssh does on hosts; it comes with the brief, beside the repository.
 const SHELL: &str = "../../../shared/launch/netns-rsh";
-/// Where they are, as in the namespaces themselves.
-const ADDRESSES: [&str; 2] = ["10.99.0.1", "10.99.0.2"];
-const ADDRESSES_V6: [&str; 2] = ["fd99::1", "fd99::2"];
 
 /// `left` and `right`. Dropping it removes them, and the link with them.
 pub struct Namespaces {
     names: [String; 2],
+    block: Block,
 }
 
 impl Namespaces {
@@ -27,29 +28,42 @@ impl Namespaces {
         let own = node.folder().file_name().unwrap().to_string_lossy();
         let name = |side: &str| format!("bcl{own}-{side}");
         let names = ["left", "right"].map(name);
-        if !ip(&["netns", "add", &names[0]]) {
-            println!("namespaces cannot be made here (not root?): nothing was checked");
+        let block = Block::free().unwrap();
+        if let Err(error) = run(&format!("ip netns add {}", names[0])) {
+            println!("namespaces cannot be made here (not root?), nothing was checked: {error}");
             return None;
         }
-        let hosts = Self { names };
-        assert!(ip(&["netns", "add", &hosts.names[1]]));
+        let hosts = Self { names, block };
+        ip(&format!("netns add {}", hosts.names[1]));
         hosts.connect();
         Some(hosts)
+    }
+
+    /// Where they are.
+    pub fn addresses(&self) -> [IpAddr; 2] {
+        [1, 2].map(|host| self.block.v4(0, host).into())
+    }
+
+    /// The same in the other family.
+    pub fn addresses_v6(&self) -> [IpAddr; 2] {
+        [1, 2].map(|host| self.block.v6(host).into())
     }
 
     fn connect(&self) {
         let [left, right] = &self.names;
         let end = "bcl0";
-        assert!(ip(&[
-            "link", "add", end, "netns", left, "type", "veth", "peer", "name", end, "netns", right
-        ]));
-        let addresses = ADDRESSES.into_iter().zip(ADDRESSES_V6);
+        ip(&format!(
+            "link add {end} netns {left} type veth peer name {end} netns {right}"
+        ));
+        let addresses = self.addresses().into_iter().zip(self.addresses_v6());
+        let (v4_bits, v6_bits) = (Block::V4_PREFIX_BITS, Block::V6_PREFIX_BITS);
         for (name, (v4, v6)) in self.names.iter().zip(addresses) {
-            let (v4, v6) = (format!("{v4}/24"), format!("{v6}/64"));
-            assert!(ip(&["-n", name, "addr", "add", &v4, "dev", end]));
-            assert!(ip(&["-n", name, "addr", "add", &v6, "dev", end, "nodad"]));
-            assert!(ip(&["-n", name, "link", "set", end, "up"]));
-            assert!(ip(&["-n", name, "link", "set", "lo", "up"]));
+            ip(&format!("-n {name} addr add {v4}/{v4_bits} dev {end}"));
+            ip(&format!(
+                "-n {name} addr add {v6}/{v6_bits} dev {end} nodad"
+            ));
+            ip(&format!("-n {name} link set {end} up"));
+            ip(&format!("-n {name} link set lo up"));
         }
     }
 
@@ -69,7 +83,7 @@ impl Namespaces {
     /// `bcl run` with these arguments, and a nodes file that knows both.
     pub fn job(&self, node: &Node, arguments: &[&str]) -> Command {
         let nodes = node.folder().join("nodes.toml");
-        let entries = ["left", "right"].into_iter().zip(ADDRESSES);
+        let entries = ["left", "right"].into_iter().zip(self.addresses());
         let text: String = entries
             .map(|(name, number)| format!("[node.{name}]\nnumber = '{number}'\n"))
             .collect();
@@ -87,7 +101,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for name in &self.names {
-            ip(&["netns", "delete", name]);
+            let _ = run(&format!("ip netns delete {name}"));
         }
     }
 }
@@ -96,7 +110,6 @@ fn shell() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(SHELL)
 }
 
-fn ip(arguments: &[&str]) -> bool {
-    let output = Command::new("ip").args(arguments).output();
-    output.is_ok_and(|output| output.status.success())
+fn ip(arguments: &str) {
+    run(&format!("ip {arguments}")).unwrap();
 }
