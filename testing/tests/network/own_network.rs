@@ -1,10 +1,12 @@
 //! Whatever cargo starts keeps to a network of its own (`scripts/own-network`): the machine's is left alone.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bcl_testing::netns::{Tap, cluster};
 
@@ -12,15 +14,18 @@ use bcl_testing::netns::{Tap, cluster};
 const REFUSED: &str = "OWN_NETWORK_REFUSED";
 /// Tests that send much, or that look for hosts and names: a test binary that no other crate has by that name, and a
 /// part of its tests' names.
-const LIVELY: [(&str, &str); 5] = [
+const LIVELY: [(&str, &str); 6] = [
     ("conformance", "messages::"),
     ("agent", "restart::"),
     ("transfer", "of_the_nodes_file"),
     ("doctor", "names_and_keys"),
+    ("doctor", "people_read"),
     ("loopback", ""),
 ];
 /// Longer than a packet takes over a cable.
 const A_WHILE: Duration = Duration::from_millis(100);
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(20);
 
 #[test]
 fn a_test_has_a_network_of_its_own() {
@@ -38,6 +43,45 @@ fn a_test_has_a_network_of_its_own() {
         ["lo"],
         "start tests with cargo, or with scripts/own-network"
     );
+}
+
+/// A name server that listens where the machine's would.
+#[test]
+fn a_name_is_looked_up_in_a_file_and_asked_of_nobody() {
+    if !rustix::process::geteuid().is_root() || std::env::var_os(REFUSED).is_some() {
+        println!("not root in a network of its own: nothing was checked");
+        return;
+    }
+    let server = UdpSocket::bind("127.0.0.1:53").expect("nobody else is in this network");
+    server.set_nonblocking(true).expect("it need not wait");
+    let asked = || match server.recv(&mut [0; 512]) {
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => false,
+        Err(error) => panic!("the name server: {error}"),
+    };
+    let looking = |more: &str| {
+        let script = format!(
+            "cover() {{ new=$(mktemp); echo \"$2\" >$new; mount --bind $new $1; rm $new; }}
+             cover /etc/resolv.conf 'nameserver 127.0.0.1'; {more}
+             exec getent hosts nobody.invalid"
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &script]);
+        command.spawn().expect("it starts")
+    };
+    let status = looking("").wait().expect("it ends");
+    const NO_SUCH_NAME: i32 = 2;
+    assert_eq!(status.code(), Some(NO_SUCH_NAME));
+    assert!(!asked());
+    // As it would be with a machine's settings.
+    let mut child = looking("cover /etc/nsswitch.conf 'hosts: files dns'");
+    let deadline = Instant::now() + LONG;
+    while !asked() {
+        assert!(Instant::now() < deadline, "the name server is not asked");
+        thread::sleep(A_WHILE);
+    }
+    child.kill().expect("it waits for an answer");
+    child.wait().expect("it ends");
 }
 
 /// A machine with one interface, behind which all the world is.
