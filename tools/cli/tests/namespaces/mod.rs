@@ -11,6 +11,9 @@ use super::common::Node;
 /// Starts commands in namespaces as ssh does on hosts; it comes with the brief, beside the repository.
 const SHELL: &str = "../../../shared/launch/netns-rsh";
 
+/// Where both are, for the processes of a job.
+const OF_A_JOB: &str = "BCL_TEST_ADDRESSES";
+
 /// `left` and `right`. Dropping it removes them, and the link with them.
 pub struct Namespaces {
     names: [String; 2],
@@ -93,6 +96,12 @@ impl Namespaces {
         command
             .env("BCL_LAUNCHER", shell())
             .env("BCL_NODES", nodes)
+            .env(
+                OF_A_JOB,
+                self.addresses()
+                    .map(|address| address.to_string())
+                    .join(" "),
+            )
             .env("NETNS_HOSTS", format!("left={left} right={right}"));
         command
     }
@@ -104,6 +113,13 @@ impl Drop for Namespaces {
             let _ = run(&format!("ip netns delete {name}"));
         }
     }
+}
+
+/// In a process of a job: where left and right are.
+pub fn addresses_of_a_job() -> [String; 2] {
+    let text = std::env::var(OF_A_JOB).unwrap();
+    let (left, right) = text.split_once(' ').unwrap();
+    [left.into(), right.into()]
 }
 
 fn shell() -> PathBuf {
