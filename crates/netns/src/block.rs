@@ -27,6 +27,8 @@ pub struct Block {
 impl Block {
     /// Bits of an IPv4 address that all of the block have in common.
     pub const V4_PREFIX_BITS: u8 = 16;
+    /// Bits of an IPv4 address that all of a part of the block have in common.
+    pub const PART_PREFIX_BITS: u8 = 24;
     /// Bits of an IPv6 address that all of the block have in common.
     pub const V6_PREFIX_BITS: u8 = 64;
 
@@ -69,7 +71,6 @@ impl Block {
 }
 
 /// What a route leads to.
-#[derive(Debug, PartialEq, Eq)]
 struct Net {
     address: IpAddr,
     bits: u8,
@@ -77,18 +78,17 @@ struct Net {
 
 impl Net {
     fn overlaps(&self, block: &Block) -> bool {
-        match self.address {
+        let (apart_from, block_bits) = match self.address {
             IpAddr::V4(address) => {
-                let bits = self.bits.min(Block::V4_PREFIX_BITS);
                 let apart = address.to_bits() ^ block.v4(0, 0).to_bits();
-                apart.checked_shr(32 - u32::from(bits)).unwrap_or(0) == 0
+                (apart.leading_zeros(), Block::V4_PREFIX_BITS)
             }
             IpAddr::V6(address) => {
-                let bits = self.bits.min(Block::V6_PREFIX_BITS);
                 let apart = address.to_bits() ^ block.v6(0).to_bits();
-                apart.checked_shr(128 - u32::from(bits)).unwrap_or(0) == 0
+                (apart.leading_zeros(), Block::V6_PREFIX_BITS)
             }
-        }
+        };
+        apart_from >= u32::from(self.bits.min(block_bits))
     }
 }
 

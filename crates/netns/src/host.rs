@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-use crate::tool;
+use crate::{Block, tool};
 
 /// The network of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
@@ -19,6 +19,8 @@ const OWN: &str = "/proc/thread-self/ns/net";
 pub struct Host(File);
 
 impl Host {
+    /// A new one.
+    ///
     /// # Errors
     /// Of kind `PermissionDenied` for who is not root.
     pub fn new() -> Result<Self> {
@@ -30,6 +32,16 @@ impl Host {
         let host = host?;
         host.run("ip link set lo up")?;
         Ok(host)
+    }
+
+    /// One that `ip netns` has made and given a name.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn named(name: &str) -> Result<Self> {
+        File::open(format!("/run/netns/{name}"))
+            .map(Self)
+            .map_err(|error| Error::new(error.kind(), format!("namespace {name}: {error}")))
     }
 
     /// Moves the calling thread to this host for good, with what it starts and opens from now on.
@@ -54,6 +66,9 @@ impl Host {
     }
 
     /// Has `command` run on this host.
+    ///
+    /// # Errors
+    /// When this process has no descriptor left.
     pub fn adopt(&self, command: &mut Command) -> Result<()> {
         let door = self.0.try_clone()?;
         // SAFETY: one plain system call, allowed between fork and exec.
@@ -69,28 +84,24 @@ impl Host {
         self.within(|| tool::run(line))
     }
 
-    /// Lays a cable to `other`: an interface with a name, an address and the bits that its network has in common, at
-    /// each end.
+    /// Lays a cable to `other`: an interface with a name and an address at each end. Its network is a part of the
+    /// [`Block`], or all of it that is IPv6.
     ///
     /// # Errors
     /// Says which command failed, and what it said.
-    pub fn join(
-        &self,
-        near: (&str, IpAddr, u8),
-        other: &Self,
-        far: (&str, IpAddr, u8),
-    ) -> Result<()> {
+    pub fn join(&self, near: (&str, IpAddr), other: &Self, far: (&str, IpAddr)) -> Result<()> {
         let there = format!("/proc/{}/fd/{}", std::process::id(), other.0.as_raw_fd());
         self.run(&format!(
             "ip link add {} type veth peer name {} netns {there}",
             near.0, far.0
         ))?;
-        for (host, (name, address, bits)) in [(self, near), (other, far)] {
+        for (host, (name, address)) in [(self, near), (other, far)] {
             // Nobody else has it: no second of waiting for objections.
-            let nodad = if address.is_ipv6() { "nodad" } else { "" };
-            host.run(&format!(
-                "ip address add {address}/{bits} dev {name} {nodad}"
-            ))?;
+            let (bits, how) = match address {
+                IpAddr::V4(_) => (Block::PART_PREFIX_BITS, ""),
+                IpAddr::V6(_) => (Block::V6_PREFIX_BITS, "nodad"),
+            };
+            host.run(&format!("ip address add {address}/{bits} dev {name} {how}"))?;
             host.run(&format!("ip link set {name} up"))?;
         }
         Ok(())
@@ -107,7 +118,6 @@ mod tests {
     use std::net::UdpSocket;
 
     use super::*;
-    use crate::Block;
 
     #[test]
     fn two_hosts_are_joined_and_the_thread_comes_back() {
@@ -117,13 +127,16 @@ mod tests {
         let own = || std::fs::read_link(OWN).unwrap();
         let (here, there) = (own(), a.within(own));
         assert!(here != there && own() == here);
-        for (one, other, bits) in [
-            (block.v4(0, 1).into(), block.v4(0, 2).into(), 16),
-            (IpAddr::from(block.v6(1)), block.v6(2).into(), 64),
+        for (name, other_name, one, other) in [
+            ("eth4", "far4", block.v4(0, 1).into(), block.v4(0, 2).into()),
+            (
+                "eth6",
+                "far6",
+                IpAddr::from(block.v6(1)),
+                block.v6(2).into(),
+            ),
         ] {
-            let (name, other_name) = (format!("eth{bits}"), format!("far{bits}"));
-            a.join((&name, one, bits), &b, (&other_name, other, bits))
-                .unwrap();
+            a.join((name, one), &b, (other_name, other)).unwrap();
             let far = b.within(|| UdpSocket::bind((other, 7)).unwrap());
             let near = a.within(|| UdpSocket::bind((one, 7)).unwrap());
             near.send_to(b"hello", (other, 7)).unwrap();
@@ -137,6 +150,6 @@ mod tests {
         command.args(["-4", "address"]);
         b.adopt(&mut command).unwrap();
         let shown = String::from_utf8(command.output().unwrap().stdout).unwrap();
-        assert!(shown.contains(&format!("{}/16", block.v4(0, 2))), "{shown}");
+        assert!(shown.contains(&format!("{}/24", block.v4(0, 2))), "{shown}");
     }
 }

@@ -9,9 +9,11 @@ mod block;
 mod host;
 mod tool;
 
+use std::io::Result;
+
 pub use block::Block;
 pub use host::Host;
-pub use tool::{is_refusal, run};
+pub use tool::run;
 
 /// So many hosts for a test, without cables, and the block for their addresses, or `None` where none can be made: a
 /// line on standard output says then that nothing was checked.
@@ -19,17 +21,26 @@ pub use tool::{is_refusal, run};
 /// # Panics
 /// When it fails for any other reason than missing rights or a missing program.
 pub fn hosts<const N: usize>() -> Option<(Block, [Host; N])> {
-    match Block::free().and_then(|block| Ok((block, several()?))) {
+    unless_refused(Block::free().and_then(|block| Ok((block, several()?))))
+}
+
+/// What was made for a test, or `None` if the machine, not the test, is the reason why not: a line on standard output
+/// says then that nothing was checked.
+///
+/// # Panics
+/// When there is another reason.
+pub fn unless_refused<T>(made: Result<T>) -> Option<T> {
+    match made {
         Ok(made) => Some(made),
-        Err(error) if is_refusal(&error) => {
+        Err(error) if tool::is_refusal(&error) => {
             println!("no network namespaces here, nothing was checked: {error}");
             None
         }
-        Err(error) => panic!("{N} hosts: {error}"),
+        Err(error) => panic!("network namespaces: {error}"),
     }
 }
 
-fn several<const N: usize>() -> std::io::Result<[Host; N]> {
-    let hosts: Vec<Host> = (0..N).map(|_| Host::new()).collect::<Result<_, _>>()?;
+fn several<const N: usize>() -> Result<[Host; N]> {
+    let hosts: Vec<Host> = (0..N).map(|_| Host::new()).collect::<Result<_>>()?;
     Ok(hosts.try_into().expect("as many as were made"))
 }

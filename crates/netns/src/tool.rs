@@ -28,7 +28,7 @@ pub fn run(line: &str) -> Result<String> {
 }
 
 /// Whether the machine, not the caller, is the reason.
-pub fn is_refusal(error: &Error) -> bool {
+pub(crate) fn is_refusal(error: &Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::NotFound | ErrorKind::PermissionDenied

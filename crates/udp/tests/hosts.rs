@@ -10,25 +10,18 @@ use bcl_udp::route::{RouteError, route_to};
 use bcl_udp::{Report, SendError, Socket, Trouble};
 use common::{contents, datagram, exchange, meet, wait};
 
-/// Bits that the addresses of a part of the block have in common.
-const PART_BITS: u8 = 24;
-
 /// Host `host` of part `part`.
 fn v4(block: Block, part: u8, host: u8) -> IpAddr {
     block.v4(part, host).into()
-}
-
-/// Lays a cable between interfaces of these names and IPv4 addresses.
-fn cable(near: &Host, (name, one): (&str, IpAddr), far: &Host, (far_name, other): (&str, IpAddr)) {
-    near.join((name, one, PART_BITS), far, (far_name, other, PART_BITS))
-        .unwrap();
 }
 
 /// Two hosts joined by `eth`, with their addresses.
 fn two_hosts() -> Option<([Host; 2], [IpAddr; 2])> {
     let (block, hosts) = bcl_netns::hosts()?;
     let [one, other] = [1, 2].map(|host| v4(block, 0, host));
-    cable(&hosts[0], ("eth", one), &hosts[1], ("eth", other));
+    hosts[0]
+        .join(("eth", one), &hosts[1], ("eth", other))
+        .unwrap();
     Some((hosts, [one, other]))
 }
 
@@ -43,11 +36,11 @@ fn streams_arrive_at_every_mtu() {
     };
     let (v4_mtus, v6_mtus) = ([600, 1500, 9000], [1280, 1500, 9000]);
     let v6 = |host| IpAddr::from(block.v6(host));
-    for (name, one, other, bits, mtus) in [
-        ("four", v4(block, 0, 1), v4(block, 0, 2), PART_BITS, v4_mtus),
-        ("six", v6(1), v6(2), Block::V6_PREFIX_BITS, v6_mtus),
+    for (name, one, other, mtus) in [
+        ("four", v4(block, 0, 1), v4(block, 0, 2), v4_mtus),
+        ("six", v6(1), v6(2), v6_mtus),
     ] {
-        a.join((name, one, bits), &b, (name, other, bits)).unwrap();
+        a.join((name, one), &b, (name, other)).unwrap();
         for mtu in mtus {
             a.run(&format!("ip link set {name} mtu {mtu}")).unwrap();
             b.run(&format!("ip link set {name} mtu {mtu}")).unwrap();
@@ -131,8 +124,8 @@ fn a_router_tells_of_its_narrower_link() {
     };
     let [one, left] = [1, 9].map(|host| v4(block, 1, host));
     let [other, right] = [1, 9].map(|host| v4(block, 2, host));
-    cable(&a, ("eth", one), &router, ("left", left));
-    cable(&router, ("right", right), &b, ("eth", other));
+    a.join(("eth", one), &router, ("left", left)).unwrap();
+    router.join(("right", right), &b, ("eth", other)).unwrap();
     let forwarding = "/proc/sys/net/ipv4/ip_forward";
     router.within(|| std::fs::write(forwarding, "1")).unwrap();
     router.run("ip link set right mtu 1300").unwrap();
@@ -161,7 +154,7 @@ fn no_route_and_no_neighbour_are_told_apart_from_no_port() {
         return;
     };
     let [one, other, nobody] = [1, 2, 77].map(|host| v4(block, 0, host));
-    cable(&a, ("eth", one), &b, ("eth", other));
+    a.join(("eth", one), &b, ("eth", other)).unwrap();
     let mut from = bind(&a, one);
     let bytes = contents(0, 72);
     let elsewhere = SocketAddr::new(v4(block, 1, 1), 20007);
@@ -185,13 +178,10 @@ fn the_way_to_a_host_is_told() {
     };
     let [one, left] = [1, 9].map(|host| v4(block, 1, host));
     let [other, right] = [1, 9].map(|host| IpAddr::from(block.v6(host)));
-    let bits = Block::V6_PREFIX_BITS;
-    cable(&a, ("eth", one), &router, ("left", left));
-    router
-        .join(("right", right, bits), &b, ("eth", other, bits))
-        .unwrap();
-    let far = v4(block, 2, 0);
-    a.run(&format!("ip route add {far}/{PART_BITS} via {left}"))
+    a.join(("eth", one), &router, ("left", left)).unwrap();
+    router.join(("right", right), &b, ("eth", other)).unwrap();
+    let (far, bits) = (v4(block, 2, 0), Block::PART_PREFIX_BITS);
+    a.run(&format!("ip route add {far}/{bits} via {left}"))
         .unwrap();
     // A link has no carrier until it has come up, which is a doubt.
     meet(&mut bind(&a, one), &mut bind(&router, left));

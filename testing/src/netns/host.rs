@@ -7,7 +7,6 @@ use std::process::Command;
 
 use bcl_netns::Block;
 
-use super::enter::enter;
 use super::tap::Tap;
 use super::tool::index_of;
 
@@ -58,12 +57,12 @@ impl Host {
         command
     }
 
-    /// Runs `inside` there, in a thread of its own. A socket opened so stays there.
+    /// Runs `inside` there. A socket opened so stays there.
     ///
     /// # Errors
     /// When the namespace is gone.
-    pub fn enter<T: Send>(&self, inside: impl FnOnce() -> T + Send) -> Result<T> {
-        enter(&self.namespace, inside)
+    pub fn enter<T>(&self, inside: impl FnOnce() -> T) -> Result<T> {
+        bcl_netns::Host::named(&self.namespace).map(|host| host.within(inside))
     }
 
     /// Sees what arrives at the host's interface, and sends from there.

@@ -4,11 +4,11 @@
 //! corrupt, duplicate and delay what arrives at a host; the program in `bpf/faults.bpf.c` does it, and a relay in this
 //! process holds back what is to come late, because a kernel without netem has nothing else that could.
 //!
-//! Their addresses are those of a [`bcl_netns::Block`]. All of it needs root, `ip` and `tc`; faults need clang and libbpf's headers too.
+//! Their addresses are those of a [`bcl_netns::Block`]. All of it needs root, `ip` and `tc`; faults need clang and
+//! libbpf's headers too.
 
 mod bpf;
 mod cluster;
-mod enter;
 mod faults;
 mod host;
 mod injector;
@@ -17,6 +17,8 @@ mod relay;
 mod stale;
 mod tap;
 mod tool;
+
+use bcl_netns::unless_refused;
 
 pub use cluster::Cluster;
 pub use faults::{Faults, Tally};
@@ -28,12 +30,5 @@ pub use tap::Tap;
 /// # Panics
 /// When it fails for any other reason than missing rights or a missing program.
 pub fn cluster(hosts: usize) -> Option<Cluster> {
-    match Cluster::new(hosts) {
-        Ok(cluster) => Some(cluster),
-        Err(error) if bcl_netns::is_refusal(&error) => {
-            println!("no network namespaces here, nothing was checked: {error}");
-            None
-        }
-        Err(error) => panic!("a cluster of {hosts} hosts: {error}"),
-    }
+    unless_refused(Cluster::new(hosts))
 }

@@ -3,7 +3,7 @@
 use std::io::{Error, Result};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use super::enter::enter;
+use bcl_netns::Host;
 
 /// The longest packet with what the kernel says about it.
 pub(super) const FRAME_MAX: usize = 65_536 + 128;
@@ -19,7 +19,9 @@ impl Tap {
     /// # Errors
     /// When the socket cannot be made.
     pub(super) fn open(namespace: &str, interface: u32) -> Result<Self> {
-        enter(namespace, || packet_socket(interface))?.map(Self)
+        Host::named(namespace)?
+            .within(|| packet_socket(interface))
+            .map(Self)
     }
 
     /// The next frame that has arrived and nobody has taken here, if there is one; its length.

@@ -63,7 +63,7 @@ impl<const N: usize> Site<N> {
 
     /// Joins an interface of host `near` with that of another. The parts of the block are networks.
     fn cable(&self, near: (usize, &str, (u8, u8)), far: (usize, &str, (u8, u8))) {
-        let end = |(_, name, at): (usize, _, _)| (name, self.at(at), 24);
+        let end = |(_, name, at): (usize, _, _)| (name, self.at(at));
         let [one, other] = [near.0, far.0].map(|index| &self.hosts[index]);
         one.join(end(near), other, end(far)).unwrap();
     }

@@ -9,7 +9,7 @@ mod stream;
 
 use std::net::IpAddr;
 
-use bcl_netns::{Block, Host};
+use bcl_netns::Host;
 use bcl_udp::Socket;
 
 /// A host and its address.
@@ -30,8 +30,7 @@ fn main() {
         return;
     };
     let [near, far] = [1, 2].map(|host| IpAddr::from(block.v4(0, host)));
-    let end = |address| ("eth", address, Block::V4_PREFIX_BITS);
-    first.join(end(near), &second, end(far)).unwrap();
+    first.join(("eth", near), &second, ("eth", far)).unwrap();
     let [here, there] =
         [(first, near), (second, far)].map(|(host, address)| Place { host, address });
     let set_mtu = |mtu: u32| {

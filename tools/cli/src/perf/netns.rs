@@ -4,7 +4,6 @@
 //! these end, and the link goes with them.
 
 use std::io;
-use std::net::Ipv4Addr;
 use std::process::Command;
 
 use bcl::NodeId;
@@ -39,12 +38,10 @@ pub fn enter() -> Result<(NodeId, There)> {
 fn make() -> io::Result<(NodeId, There)> {
     let block = Block::free()?;
     let (here, host) = (Host::new()?, Host::new()?);
-    let [near, far] = [1, 2].map(|number| block.v4(0, number));
-    let end = |name, address: Ipv4Addr| (name, address.into(), Block::V4_PREFIX_BITS);
-    here.join(end(ENDS[0], near), &host, end(ENDS[1], far))?;
+    let [own, number] = [1, 2].map(|number| NodeId(block.v4(0, number)));
+    here.join((ENDS[0], own.0.into()), &host, (ENDS[1], number.0.into()))?;
     here.enter()?;
-    let number = NodeId(far);
-    Ok((NodeId(near), There { host, number }))
+    Ok((own, There { host, number }))
 }
 
 impl There {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bcl_netns::{Block, run};
+use bcl_netns::{Block, run, unless_refused};
 
 use super::common::Node;
 
@@ -31,11 +31,11 @@ impl Namespaces {
         let own = node.folder().file_name().unwrap().to_string_lossy();
         let name = |side: &str| format!("bcl{own}-{side}");
         let names = ["left", "right"].map(name);
-        let block = Block::free().unwrap();
-        if let Err(error) = run(&format!("ip netns add {}", names[0])) {
-            println!("namespaces cannot be made here (not root?), nothing was checked: {error}");
-            return None;
-        }
+        let made = Block::free().and_then(|block| {
+            run(&format!("ip netns add {}", names[0]))?;
+            Ok(block)
+        });
+        let block = unless_refused(made)?;
         let hosts = Self { names, block };
         ip(&format!("netns add {}", hosts.names[1]));
         hosts.connect();
