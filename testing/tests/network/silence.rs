@@ -10,6 +10,8 @@ use crate::lab::{Lab, assert_last, meet};
 /// Shorter than the silence after which a peer counts as dead (3 s), and longer.
 const A_WHILE: Duration = Duration::from_secs(2);
 const TOO_LONG: Duration = Duration::from_secs(5);
+/// After which nothing is due any more.
+const IDLE: Duration = Duration::from_millis(200);
 
 /// Waits until a peer is gone to which a message was on its way.
 fn miss(one: &mut Peer) {
@@ -38,6 +40,22 @@ fn what_is_sent_while_the_cable_is_pulled_arrives_when_it_is_back() {
     assert_eq!(events.matches("message").count(), 10, "{events}");
     assert!(events.ends_with("received"), "{events}");
     assert!(!one.line().contains("gone"));
+}
+
+/// The sender computes, after it was idle: its thread had nothing to do for the next seconds.
+#[test]
+fn what_was_lost_is_sent_again_though_its_sender_computes() {
+    let Some(lab) = Lab::new(2) else {
+        return;
+    };
+    let (mut one, mut other) = lab.pair();
+    sleep(IDLE);
+    lab.cluster.cut(1).expect("a cable can be pulled");
+    one.tell(&format!("system {} 1000 1", other.address));
+    sleep(Duration::from_millis(50));
+    lab.cluster.mend(1).expect("it can be plugged in");
+    let events = other.ask("until message 1500");
+    assert_last(&events, "message");
 }
 
 #[test]

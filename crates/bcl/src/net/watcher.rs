@@ -269,10 +269,9 @@ struct Watched {
 }
 
 impl Watched {
+    /// Something has come up that may be due before what was.
     fn unpark(&mut self) {
-        if self.due.is_none() {
-            self.due = Some(Instant::now());
-        }
+        self.due = Some(Instant::now());
     }
 
     fn look(&mut self, epoll: &OwnedFd, now: Instant) {
