@@ -14,6 +14,11 @@ pub trait Upcalls {
     fn datagram_bytes(&mut self, path: Path) -> Option<u16>;
     /// Whether the port can take no more receive events for now; arrivals then stay with their senders.
     fn is_full(&self) -> bool;
+    /// Whether messages have arrived of which the program has not heard yet, so that it could not give them buffers. A
+    /// peer that takes leave meanwhile is not gone before it has: [`Endpoint::see_off`](crate::Endpoint::see_off).
+    fn owes_arrivals(&self) -> bool {
+        false
+    }
     /// A system message arrived.
     fn system(&mut self, from: Address, message: SystemHandle);
     /// A message on a normal channel arrived: a buffer for it, or `None` to keep it waiting.
@@ -84,6 +89,8 @@ pub trait Upcalls {
         offset: u64,
         atomic: Atomic,
     ) -> Result<u64, Refusal>;
+    /// A HELLO of another job was refused.
+    fn stranger(&mut self) {}
     /// A connection is up.
     fn peer_up(&mut self, peer: Address);
     /// A connection is gone; everything pending on it has been reported.

@@ -217,6 +217,109 @@ fn what_was_sent_before_close_arrives_before_it() {
     }
 }
 
+/// Two set-ups cross, and somebody who has kept back what belongs to one plays it back when all is over ([WIRE-4.8]).
+#[test]
+fn a_set_up_that_another_has_crossed_is_over_with_it() {
+    let mut world = World::new(2, 9);
+    world.record = Some(Vec::new());
+    send(&mut world, 1, 0, b"once");
+    world.run(Span::from_us(15));
+    world.hosts[0].is_cut = true;
+    world.run(Span::from_us(10));
+    world.hosts[0].is_cut = false;
+    let kept_back = world.record.take().unwrap();
+    assert!(kept_back.len() >= 4, "CONFIRM and DATA have left");
+    send(&mut world, 0, 1, b"other");
+    world.run(Span::from_ms(20));
+    assert_eq!(texts(&mut world, 0), [b"once"]);
+    world.act(1, |endpoint, now, port| endpoint.close(now, port));
+    world.run(Span::from_ms(20));
+    assert_eq!(count(&world, 0, IS_GONE), 1);
+    for (from, to, bytes) in kept_back {
+        let now = world.now;
+        world.deliver_at(now, from, to, bytes);
+        world.run(Span::from_ms(1));
+    }
+    assert_eq!(count(&world, 0, IS_SYSTEM), 0);
+    assert_eq!(world.hosts[0].endpoint.depths().peers, 0);
+}
+
+/// [SEM-7.4]: whoever computes while a peer leaves has the peer's messages first. The peer need not wait for that, and is not
+/// looked for.
+#[test]
+fn a_peer_that_takes_leave_is_gone_once_the_program_has_heard_what_came_before() {
+    for seed in 0..60 {
+        // By the socket, and by the ring of an interface program.
+        let mut world = match seed % 2 {
+            0 => World::new(2, seed),
+            _ => World::with_front(seed),
+        };
+        send(&mut world, 0, 1, b"first");
+        world.run(Span::from_ms(20));
+        world.faults = Faults::all([0, 50, 200][seed as usize % 3]);
+        let post = world.hosts[1].port.post(1, 10);
+        world.hosts[1].port.is_away = true;
+        world.act(0, |endpoint, now, port| {
+            for channel in [1, 2] {
+                let source = port.lend(vec![9; 10]);
+                endpoint.send_normal(now, address(1), channel, source, 10, port);
+            }
+        });
+        world.run(Span::from_ms(500));
+        world.act(0, |endpoint, now, port| endpoint.close(now, port));
+        world.run_until(Span::from_ms(1_000), |world| {
+            world.hosts[0].endpoint.is_drained()
+        });
+        world.run(Span::from_ms(100));
+        let sent = world.hosts[1].endpoint.traffic().packets_out;
+        world.run(Span::from_ms(60_000));
+        assert_eq!(count(&world, 1, IS_GONE), 0, "seed {seed}");
+        assert_eq!(world.hosts[1].endpoint.traffic().packets_out, sent);
+
+        world.hosts[1].port.is_away = false;
+        world.act(1, |endpoint, now, port| {
+            port.meet_waiting(now, endpoint);
+            endpoint.see_off(now, port);
+        });
+        let port = &world.hosts[1].port;
+        assert_eq!(port.memory[&post], [9; 10], "seed {seed}");
+        assert_eq!(
+            port.news.back(),
+            Some(&News::Gone(address(0), Cause::Closed))
+        );
+        assert_eq!(port.withdrawn, 1);
+        assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
+    }
+}
+
+/// Or once it takes leave itself, or the peer is back.
+#[test]
+fn a_peer_that_has_left_is_not_waited_for() {
+    for returns in [false, true] {
+        let mut world = World::new(2, 8);
+        world.hosts[1].port.is_away = true;
+        world.act(0, |endpoint, now, port| {
+            let source = port.lend(vec![9; 10]);
+            endpoint.send_normal(now, address(1), 1, source, 10, port);
+        });
+        world.run(Span::from_ms(20));
+        world.act(0, |endpoint, now, port| endpoint.close(now, port));
+        world.run(Span::from_ms(20));
+        assert_eq!(count(&world, 1, IS_GONE), 0);
+        if returns {
+            world.restart(0, 200);
+            send(&mut world, 0, 1, b"back");
+            world.run(Span::from_ms(20));
+            let gone = News::Gone(address(0), Cause::Closed);
+            assert!(world.hosts[1].port.news.contains(&gone));
+            assert_eq!(texts(&mut world, 1), [b"back"]);
+        } else {
+            world.act(1, |endpoint, now, port| endpoint.close(now, port));
+            assert!(world.hosts[1].endpoint.is_drained());
+        }
+    }
+}
+
 #[test]
 fn who_cannot_be_reached() {
     // Nobody there.

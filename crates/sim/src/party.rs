@@ -226,8 +226,8 @@ pub trait Party: Sized {
     /// The name service says where the host of `seat` is now.
     fn moved(&mut self, seat: Seat, address: SocketAddr);
 
-    /// The next thing that the program is told.
-    fn news(&mut self) -> Option<News>;
+    /// The next thing that the program is told, which looks now.
+    fn news(&mut self, now_ns: u64) -> Option<News>;
 
     /// What lies in a word of the window.
     fn window_word(&self, index: usize) -> u64;

@@ -1,7 +1,7 @@
 //! Peers that fall silent: for a while, which is no death, or for good, which is.
 
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bcl_testing::peer::Peer;
 
@@ -56,6 +56,27 @@ fn what_was_lost_is_sent_again_though_its_sender_computes() {
     lab.cluster.mend(1).expect("it can be plugged in");
     let events = other.ask("until message 1500");
     assert_last(&events, "message");
+}
+
+/// SEM-7.4: the message arrives before its sender is gone, who has not waited for that.
+#[test]
+fn who_leaves_a_peer_that_computes_need_not_wait_for_it() {
+    let Some(lab) = Lab::new(2) else {
+        return;
+    };
+    let (mut one, mut other) = lab.pair();
+    other.tell("post 1 1000");
+    sleep(IDLE);
+    one.tell(&format!("send {} 1 1000 heap", other.address));
+    let began = Instant::now();
+    assert_eq!(one.end(), 0);
+    let took = began.elapsed();
+    // A peer that does not answer is waited for 3 s.
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    sleep(IDLE);
+    let events = other.ask("until gone 5000");
+    assert!(events.contains("received"), "{events}");
+    assert_last(&events, "gone");
 }
 
 #[test]

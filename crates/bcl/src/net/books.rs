@@ -10,6 +10,7 @@ use bcl_shm::sync::bump;
 use bcl_udp::mtu;
 use bcl_wire::udp_port;
 
+use super::deferred::Hearer;
 use super::lent::{Lent, Memory};
 use super::translate;
 
@@ -30,7 +31,7 @@ pub fn path_to(nodes: &Nodes, peer: Address) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, udp_port::of_port(peer.port)?))
 }
 
-impl<U: Upcalls> proto::Upcalls for Books<'_, U> {
+impl<U: Hearer> proto::Upcalls for Books<'_, U> {
     fn path_to(&mut self, peer: proto::Address) -> Option<proto::Path> {
         let to = path_to(self.nodes, translate::address(peer))?;
         Some(proto::Path { to, rail: 0 })
@@ -44,6 +45,14 @@ impl<U: Upcalls> proto::Upcalls for Books<'_, U> {
 
     fn is_full(&self) -> bool {
         self.up.is_full()
+    }
+
+    fn owes_arrivals(&self) -> bool {
+        self.up.owes_arrivals()
+    }
+
+    fn stranger(&mut self) {
+        bump(self.shared.page.counter(Counter::RefusedKey), 1);
     }
 
     #[inline]

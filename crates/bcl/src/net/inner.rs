@@ -11,7 +11,7 @@ use bcl_proto::{self as proto, Config, Endpoint, Payload, Span, Time, Transmit};
 use bcl_shm::page::{CONNECTIONS, Counter};
 use bcl_shm::sync::{Ordering, bump};
 use bcl_udp::{BindError, Buffers, Datagram, SendError, Socket, Trouble};
-use bcl_wire::{Kind, udp_port};
+use bcl_wire::udp_port;
 use rustix::io::Errno;
 
 use super::books::Books;
@@ -23,10 +23,6 @@ use crate::error::Error;
 
 /// Packets that go out with one system call.
 const BATCH: usize = 64;
-/// Packets that are left to the program; their senders send them again anyway.
-const HELD_MAX: usize = 64;
-/// Where a packet says of which kind it is.
-const KIND_AT: usize = 3;
 /// Turns that the background thread takes in a row.
 const TURNS_MAX: usize = 64;
 /// Packets after which a turn takes no more of them.
@@ -50,8 +46,6 @@ pub struct Inner {
     unsent: Vec<Transmit>,
     /// The socket has said that datagrams to there are too long.
     too_long: Option<IpAddr>,
-    /// Packets that the thread leaves to the program: peers close, of whom the program has messages to match first.
-    held: Vec<(proto::Path, Vec<u8>)>,
 }
 
 /// The port's books as the protocol sees them, borrowed apart from the protocol.
@@ -104,7 +98,6 @@ impl Inner {
             is_busy: false,
             unsent: Vec::with_capacity(BATCH),
             too_long: None,
-            held: Vec::new(),
         })
     }
 
@@ -134,10 +127,8 @@ impl Inner {
         for (message, target) in matched {
             self.accept(message, target, up);
         }
-        for (from, datagram) in std::mem::take(&mut self.held) {
-            let books = books!(self, up);
-            self.endpoint.handle(now(), from, &datagram, books);
-        }
+        let books = books!(self, up);
+        self.endpoint.see_off(now(), books);
     }
 
     pub fn send_system<U: Hearer>(
@@ -292,8 +283,10 @@ impl Inner {
                 break;
             }
         }
+        let books = books!(self, &mut deferred);
+        self.endpoint.see_off(now(), books);
         self.deferred = deferred;
-        !(self.deferred.is_empty() && self.held.is_empty())
+        !self.deferred.is_empty()
     }
 
     /// Takes what one system call gives; says how many packets.
@@ -310,18 +303,7 @@ impl Inner {
         };
         let books = books!(self, up);
         for datagram in received {
-            match datagram.get(KIND_AT).copied().and_then(Kind::from_number) {
-                Some(Kind::Close) if books.up.owes_arrivals() && self.held.len() < HELD_MAX => {
-                    self.held.push((from, datagram.to_vec()));
-                }
-                Some(Kind::Hello) => {
-                    let before = self.endpoint.drops().job;
-                    self.endpoint.handle(now, from, datagram, books);
-                    let refused = self.endpoint.drops().job - before;
-                    bump(self.shared.page.counter(Counter::RefusedKey), refused);
-                }
-                _ => self.endpoint.handle(now, from, datagram, books),
-            }
+            self.endpoint.handle(now, from, datagram, books);
         }
         packets
     }

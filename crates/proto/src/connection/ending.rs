@@ -2,7 +2,7 @@
 
 use super::{Connection, End};
 use crate::common::Context;
-use crate::error::OpError;
+use crate::error::{Cause, OpError};
 use crate::upcalls::Upcalls;
 
 impl Connection {
@@ -33,6 +33,20 @@ impl Connection {
             cx.up.peer_gone(peer, cause);
         }
         cx.common.past.add(&self.traffic);
+    }
+
+    /// The peer has taken leave: it is gone, unless the program has yet to hear of what arrived before ([SEM-7.4]).
+    /// Meanwhile the peer has its answer.
+    #[cold]
+    pub(super) fn on_departed<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<(), End> {
+        if cx.common.is_closing || !cx.up.owes_arrivals() {
+            return Err(End::Gone(Cause::Closed));
+        }
+        if !cx.common.departed.contains(&self.id) {
+            cx.common.departed.push(self.id);
+        }
+        self.acks.at_once(cx.now);
+        Ok(())
     }
 
     /// Lets go of memory that an idle connection does not need.

@@ -9,7 +9,6 @@ use super::window::Standing;
 use super::{Connection, End, Stage};
 use crate::common::Context;
 use crate::counters::Drops;
-use crate::error::Cause;
 use crate::message::Class;
 use crate::message::inbox::{copy, deliver_system};
 use crate::message::outgoing::Broken;
@@ -44,7 +43,7 @@ impl Connection {
             Kind::Piece => self.on_piece(from, header, payload, cx)?,
             _ => self.on_unsequenced(from, header, payload, cx),
         }
-        self.verdict()
+        self.verdict(cx)
     }
 
     /// What every packet says: that the peer is there, and what it has got.
@@ -102,10 +101,10 @@ impl Connection {
 
     /// Whether the connection goes on.
     #[inline]
-    pub(super) fn verdict(&self) -> Result<(), End> {
+    pub(super) fn verdict<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<(), End> {
         match self.close_sequence {
             Some(close) if distance(self.flights.first(), close) > 0 => Err(End::Left),
-            _ if self.has_left => Err(End::Gone(Cause::Closed)),
+            _ if self.has_departed => self.on_departed(cx),
             _ => Ok(()),
         }
     }
@@ -365,7 +364,7 @@ impl Connection {
                     false => self.serve(header, payload, cx),
                 };
             }
-            Kind::Close => self.has_left = true,
+            Kind::Close => self.has_departed = true,
             _ => {}
         }
         Ok(true)

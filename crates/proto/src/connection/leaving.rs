@@ -31,6 +31,7 @@ impl Connection {
         match &self.stage {
             Stage::Greeting(attempt) => return attempt.is_due(now),
             Stage::Confirming(greeting) if greeting.attempt.is_due(now) => return true,
+            _ if self.has_departed => return self.acks.is_due(),
             _ => {}
         }
         self.acks.is_due()
@@ -110,6 +111,9 @@ impl Connection {
     #[inline]
     pub fn next_transmit<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Option<Transmit> {
         let now = cx.now;
+        if self.has_departed {
+            return self.acks.is_due().then(|| self.ack(now));
+        }
         if let Some(transmit) = self.next_of_set_up(cx) {
             return Some(transmit);
         }

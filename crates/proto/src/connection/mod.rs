@@ -161,8 +161,8 @@ pub struct Connection {
     pub inbox: Inbox,
     owner: Owner,
     recent: Recent,
-    /// The peer has taken leave.
-    has_left: bool,
+    /// The peer has taken leave. What is left is to acknowledge it, and to tell the program ([WIRE-12.6]).
+    pub has_departed: bool,
 
     liveness: Liveness,
     has_question: bool,
@@ -228,7 +228,7 @@ impl Connection {
             inbox: Inbox::default(),
             owner: Owner::default(),
             recent: Recent::default(),
-            has_left: false,
+            has_departed: false,
             liveness: Liveness::new(now),
             has_question: false,
             answer_to: None,

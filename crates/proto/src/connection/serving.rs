@@ -146,7 +146,7 @@ impl Connection {
             }
             _ => self.on_unsequenced(from, header, payload, cx),
         }
-        self.verdict().map(|()| true)
+        self.verdict(cx).map(|()| true)
     }
 
     fn has_room_for<U: Upcalls>(&self, note: &Note, header: &Header, cx: &Context<'_, U>) -> bool {

@@ -10,6 +10,8 @@ use crate::upcalls::Upcalls;
 
 /// No answer to a request is waited for longer ([WIRE-11.5]).
 const MAX_PATIENCE: Span = Span::from_ms(250);
+/// When nothing is due.
+const FAR_OFF: Span = Span::from_ms(10_000);
 
 impl Connection {
     /// When [`on_time`](Self::on_time) has something to do.
@@ -19,6 +21,10 @@ impl Connection {
             Stage::Confirming(greeting) => {
                 let at = greeting.attempt.deadline(config);
                 return self.data_deadline(now).map_or(at, |data| data.min(at));
+            }
+            // The program is waited for, not the peer.
+            Stage::Up if self.has_departed => {
+                return self.acks.deadline().unwrap_or(now + FAR_OFF);
             }
             Stage::Up => {}
         }
@@ -66,6 +72,10 @@ impl Connection {
             }
             Stage::Greeting(_) => return Ok(()),
             _ => {}
+        }
+        if self.has_departed {
+            self.acks.on_time(now);
+            return Ok(());
         }
         if self.is_up() {
             match self.liveness.verdict(now, config) {

@@ -25,7 +25,7 @@ impl Endpoint {
             return;
         }
         match header.kind {
-            Kind::Hello => self.on_hello(now, from, datagram, &header, payload),
+            Kind::Hello => self.on_hello(now, from, datagram, &header, payload, up),
             Kind::Welcome => self.on_welcome(now, datagram, &header, payload, up),
             Kind::Confirm => self.on_confirm(now, from, datagram, &header, payload, up),
             Kind::Refuse => self.on_refuse(now, from, datagram, &header, up),

@@ -19,6 +19,7 @@ use crate::common::{Common, Context};
 use crate::config::Config;
 use crate::connection::{End, Stage};
 use crate::counters::{Depths, Drops, PeerInfo, Traffic};
+use crate::error::Cause;
 use crate::names::{Address, Path};
 use crate::random::Random;
 use crate::setup::cookie::Baker;
@@ -78,6 +79,7 @@ impl Endpoint {
             to_enter: VecDeque::new(),
             to_take_back: VecDeque::new(),
             to_remove: VecDeque::new(),
+            departed: Vec::new(),
             is_closing: false,
             config,
         };
@@ -169,7 +171,7 @@ impl Endpoint {
             self.common.to_remove.push_back(connection.id);
         }
         if let Some(agreed) = connection.agreed {
-            let by_close = end == End::Gone(crate::error::Cause::Closed);
+            let by_close = end == End::Gone(Cause::Closed);
             let ended = Ended {
                 id: connection.id,
                 peer_id: connection.peer_id,
@@ -177,6 +179,7 @@ impl Endpoint {
                 path: connection.path,
                 keys: connection.keys,
                 cookie: agreed.cookie,
+                latest: (agreed.incarnation, agreed.attempt),
                 ack: connection.expected(),
                 by_close,
                 at: now,
@@ -191,6 +194,31 @@ impl Endpoint {
         }
         let common = &mut self.common;
         connection.end(end, &mut Context { now, common, up });
+    }
+
+    /// The program has heard of all that arrived: peers that took leave meanwhile are gone now ([SEM-7.4]). Nothing
+    /// happens while [it has not](Upcalls::owes_arrivals).
+    pub fn see_off(&mut self, now: Time, up: &mut impl Upcalls) {
+        if self.common.departed.is_empty() || up.owes_arrivals() {
+            return;
+        }
+        self.end_departed(now, up);
+    }
+
+    #[cold]
+    fn end_departed(&mut self, now: Time, up: &mut impl Upcalls) {
+        for id in std::mem::take(&mut self.common.departed) {
+            let place = self.connections.place_of(id);
+            if let Some(place) = place.filter(|place| self.has_departed(*place)) {
+                self.end(place, now, End::Gone(Cause::Closed), up);
+            }
+        }
+    }
+
+    /// Whether the peer has taken leave, though the program does not know yet.
+    fn has_departed(&self, place: u32) -> bool {
+        let connection = self.connections.get(place);
+        connection.is_some_and(|connection| connection.has_departed)
     }
 
     /// Whether all peers have answered [`close`](Self::close), or are gone.

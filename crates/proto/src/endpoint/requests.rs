@@ -240,6 +240,7 @@ impl Endpoint {
     pub fn close(&mut self, now: Time, up: &mut impl Upcalls) {
         self.free_spent();
         self.common.is_closing = true;
+        self.end_departed(now, up);
         for place in self.connections.places() {
             let Some(connection) = self.connections.get_mut(place) else {
                 continue;

@@ -61,11 +61,13 @@ impl Endpoint {
         datagram: &[u8],
         header: &Header,
         payload: &[u8],
+        up: &mut impl Upcalls,
     ) {
         let job_id = Setup::from_bytes(payload).map(|body| body.job_id);
         let Some(mut body) = self.setup_of(datagram, payload) else {
             if let Some(job_id) = job_id.filter(|id| *id != self.common.keys.id()) {
                 self.refuse_job(now, from, header, job_id);
+                up.stranger();
             }
             return;
         };
@@ -220,17 +222,20 @@ impl Endpoint {
         };
         let is_ours = body.responder_node == self.own_node()
             && body.responder_incarnation == self.common.config.incarnation;
+        let peer = initiator(&body, header);
+        let attempt = attempt_of(body.initiator_nonce);
+        let set_up = (body.initiator_incarnation, attempt);
         let is_fresh = is_ours
             && self.baker.knows(now, from, ports(header), &body)
-            && !self.ended.has_cookie(body.cookie);
+            && !self.ended.has_cookie(body.cookie)
+            && !self.ended.outdates(now, peer, set_up);
         if !is_fresh || self.common.is_closing {
             self.common.drops.stale_setup += 1;
             return;
         }
-        let peer = initiator(&body, header);
         let agreed = Agreed {
             incarnation: body.initiator_incarnation,
-            attempt: attempt_of(body.initiator_nonce),
+            attempt,
             cookie: body.cookie,
             window: u32::from(body.window_packets).clamp(1, WINDOW),
             has_interface: body.has_interface,
@@ -260,7 +265,11 @@ impl Endpoint {
                 self.enter(now, old, (peer, from), (agreed, keys), names, up);
             }
             Claim::Replaces(place) => {
-                self.end(place, now, End::Gone(Cause::Restarted), up);
+                let cause = match self.has_departed(place) {
+                    true => Cause::Closed,
+                    false => Cause::Restarted,
+                };
+                self.end(place, now, End::Gone(cause), up);
                 self.enter(now, None, (peer, from), (agreed, keys), names, up);
             }
         }

@@ -19,6 +19,8 @@ pub struct Ended {
     pub path: Path,
     pub keys: Keys,
     pub cookie: u64,
+    /// The peer's incarnation, and its latest attempt at a connection of which we knew ([WIRE-4.7]).
+    pub latest: (u64, u32),
     /// All of the peer's sequenced packets before this were taken.
     pub ack: u32,
     /// Whether the peer said CLOSE, and may say it again because our acknowledgement was lost.
@@ -45,6 +47,13 @@ impl EndedList {
 
     pub fn has_cookie(&self, cookie: u64) -> bool {
         self.0.iter().any(|ended| ended.cookie == cookie)
+    }
+
+    /// Whether a set-up, by incarnation and attempt, is older than a connection with that peer that has ended: its cookie
+    /// may still be fresh, and what was sent by it could be played back to a connection made with it.
+    pub fn outdates(&self, now: Time, peer: Address, set_up: (u64, u32)) -> bool {
+        let mut recent = self.0.iter().filter(|ended| now.since(ended.at) <= LIFE);
+        recent.any(|ended| ended.peer == peer && set_up <= ended.latest)
     }
 
     pub fn find(&self, id: u32) -> Option<&Ended> {

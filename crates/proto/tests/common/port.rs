@@ -37,6 +37,8 @@ pub struct Port {
     pub next_op: OpId,
     pub is_full: bool,
     pub unreachable: bool,
+    /// The program computes: it gives buffers to no messages.
+    pub is_away: bool,
     pub withdrawn: usize,
     /// Connection, message, buffer and length of what may be placed directly.
     pub granted: Vec<(u32, u32, OpId, u64)>,
@@ -82,6 +84,9 @@ impl Port {
 
     /// Buffers meet messages that waited.
     pub fn meet_waiting(&mut self, now: Time, endpoint: &mut Endpoint) {
+        if self.is_away {
+            return;
+        }
         let channels: Vec<u16> = self.waiting.keys().copied().collect();
         for channel in channels {
             while self.waiting.get(&channel).is_some_and(|w| !w.is_empty())
@@ -117,6 +122,10 @@ impl Upcalls for Port {
         self.is_full
     }
 
+    fn owes_arrivals(&self) -> bool {
+        self.is_away && self.waiting.values().any(|waiting| !waiting.is_empty())
+    }
+
     fn system(&mut self, from: Address, message: SystemHandle) {
         self.news.push_back(News::System(from, message));
     }
@@ -128,7 +137,8 @@ impl Upcalls for Port {
         channel: u16,
         _len_bytes: u64,
     ) -> Option<Target> {
-        if let Some(target) = self.posts.get_mut(&channel).and_then(VecDeque::pop_front) {
+        let posts = self.posts.get_mut(&channel).filter(|_| !self.is_away);
+        if let Some(target) = posts.and_then(VecDeque::pop_front) {
             return Some(target);
         }
         self.waiting.entry(channel).or_default().push_back(message);

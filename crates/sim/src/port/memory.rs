@@ -45,12 +45,22 @@ impl Name {
 /// Something that the program is to be told.
 pub(super) enum Heard {
     News(News),
+    /// A message on a normal channel that is to meet a buffer yet.
+    Owed(Arrival),
     /// A system message, to be looked at where it lies.
     System {
         from: Seat,
         message: u64,
         handle: SystemHandle,
     },
+}
+
+/// A message on a normal channel that has arrived.
+pub(super) struct Arrival {
+    pub(super) from: Seat,
+    pub(super) id: MessageId,
+    pub(super) channel: u16,
+    pub(super) len_bytes: u64,
 }
 
 /// A buffer for a message that comes in pieces.
@@ -75,11 +85,13 @@ pub(super) struct Memory {
     waiting: BTreeMap<u64, MessageId>,
     system: BTreeMap<u64, SystemHandle>,
     messages: u64,
+    /// Somebody else receives for the program, which gives buffers to messages only when it looks.
+    looks_later: bool,
     heard: VecDeque<Heard>,
 }
 
 impl Memory {
-    pub(super) fn new(setup: &Setup) -> Self {
+    pub(super) fn new(setup: &Setup, looks_later: bool) -> Self {
         Self {
             addresses: setup.addresses.clone(),
             datagram_bytes: setup.datagram_bytes,
@@ -90,6 +102,7 @@ impl Memory {
             waiting: BTreeMap::new(),
             system: BTreeMap::new(),
             messages: 0,
+            looks_later,
             heard: VecDeque::new(),
         }
     }
@@ -160,6 +173,23 @@ impl Memory {
         self.messages
     }
 
+    /// The buffer for a message, if one is posted; else it waits.
+    pub(super) fn meet(&mut self, arrival: &Arrival) -> (u64, Option<Target>) {
+        let message = self.name_message();
+        let posts = self.posts.get_mut(&arrival.channel);
+        let Some(capacity_bytes) = posts.and_then(VecDeque::pop_front) else {
+            self.waiting.insert(message, arrival.id);
+            return (message, None);
+        };
+        let name = Name::Message(message);
+        self.lent.insert(name, vec![0; capacity_bytes]);
+        let target = Target {
+            op: name.to_op(),
+            capacity_bytes: capacity_bytes as u64,
+        };
+        (message, Some(target))
+    }
+
     fn end(&mut self, op: OpId, value: u64, result: Result<(), OpError>) {
         let name = Name::of(op);
         let bytes = self.lent.remove(&name).unwrap_or_default();
@@ -195,6 +225,12 @@ impl Upcalls for Memory {
         self.heard.len() >= MOST_EVENTS
     }
 
+    fn owes_arrivals(&self) -> bool {
+        self.heard
+            .iter()
+            .any(|heard| matches!(heard, Heard::Owed(_)))
+    }
+
     fn system(&mut self, from: Address, handle: SystemHandle) {
         let message = self.name_message();
         self.system.insert(message, handle);
@@ -213,28 +249,32 @@ impl Upcalls for Memory {
         channel: u16,
         len_bytes: u64,
     ) -> Option<Target> {
-        let message = self.name_message();
-        let posted = self.posts.get_mut(&channel).and_then(VecDeque::pop_front);
-        self.tell(News::Arrived {
+        let arrival = Arrival {
             from: seat(from),
+            id,
+            channel,
+            len_bytes,
+        };
+        if self.looks_later {
+            self.heard.push_back(Heard::Owed(arrival));
+            return None;
+        }
+        let (message, target) = self.meet(&arrival);
+        self.tell(News::Arrived {
+            from: arrival.from,
             channel,
             message,
             len_bytes,
-            waits: posted.is_none(),
+            waits: target.is_none(),
         });
-        let Some(capacity_bytes) = posted else {
-            self.waiting.insert(message, id);
-            return None;
-        };
-        let name = Name::Message(message);
-        self.lent.insert(name, vec![0; capacity_bytes]);
-        Some(Target {
-            op: name.to_op(),
-            capacity_bytes: capacity_bytes as u64,
-        })
+        target
     }
 
     fn withdrawn(&mut self, id: MessageId, _channel: u16) {
+        let is_it = |heard: &Heard| matches!(heard, Heard::Owed(arrival) if arrival.id == id);
+        if let Some(index) = self.heard.iter().position(is_it) {
+            self.heard.remove(index);
+        }
         let waiting = self.waiting.iter().find(|(_, waiting)| **waiting == id);
         if let Some((&message, _)) = waiting {
             self.waiting.remove(&message);

@@ -16,7 +16,7 @@ use crate::oracle::Seat;
 use crate::party::{Failure, Held, Interception, News, Party, Request, Setup};
 
 use front::Front;
-use memory::{Heard, Memory, Name};
+use memory::{Arrival, Heard, Memory, Name};
 
 /// The port number of every seat, on a node of its own.
 const PORT: u16 = 7;
@@ -55,6 +55,25 @@ impl Port {
             .rma(Time(now_ns), address(to), rma, &mut self.memory);
     }
 
+    /// The program hears of a message for which it was away.
+    fn meet(&mut self, now_ns: u64, arrival: &Arrival) -> News {
+        let (message, target) = self.memory.meet(arrival);
+        let waits = target.is_none();
+        if let Some(target) = target {
+            let (now, up) = (Time(now_ns), &mut self.memory);
+            let is_there = self.endpoint.accept(now, arrival.id, target, up);
+            assert!(is_there, "a message has gone and was not withdrawn");
+            self.manage(now_ns);
+        }
+        News::Arrived {
+            from: arrival.from,
+            channel: arrival.channel,
+            message,
+            len_bytes: arrival.len_bytes,
+            waits,
+        }
+    }
+
     fn system(&mut self, now_ns: u64, to: Seat, op: u64, bytes: &[u8]) {
         let name = Name::Program(op).to_op();
         let is_complete =
@@ -84,7 +103,7 @@ impl Party for Port {
         });
         Self {
             endpoint: Endpoint::new(config, &setup.job_key),
-            memory: Memory::new(setup),
+            memory: Memory::new(setup, random.one_in(2)),
             front,
         }
     }
@@ -235,9 +254,18 @@ impl Party for Port {
         self.memory.moved(seat, address);
     }
 
-    fn news(&mut self) -> Option<News> {
-        Some(match self.memory.heard()? {
+    fn news(&mut self, now_ns: u64) -> Option<News> {
+        let heard = match self.memory.heard() {
+            Some(heard) => heard,
+            None => {
+                self.endpoint.see_off(Time(now_ns), &mut self.memory);
+                self.manage(now_ns);
+                self.memory.heard()?
+            }
+        };
+        Some(match heard {
             Heard::News(news) => news,
+            Heard::Owed(arrival) => self.meet(now_ns, &arrival),
             Heard::System {
                 from,
                 message,

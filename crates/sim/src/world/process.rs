@@ -90,7 +90,12 @@ impl<P: Party> World<P> {
     /// The program looks what it was told; whether there was anything.
     pub(super) fn listen(&mut self, seat: Seat) -> Result<bool, Violation> {
         let mut was_told = false;
-        while let Some(news) = self.seats[seat].party.as_mut().and_then(P::news) {
+        let now_ns = self.now_ns;
+        while let Some(news) = self.seats[seat]
+            .party
+            .as_mut()
+            .and_then(|party| party.news(now_ns))
+        {
             was_told = true;
             self.hear(seat, news)?;
         }

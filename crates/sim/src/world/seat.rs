@@ -25,6 +25,8 @@ pub(super) struct SeatState<P> {
     /// Since when this process runs, or when the last one ended.
     pub(super) since_ns: u64,
     pub(super) party: Option<P>,
+    /// When a packet of a seat may have been heard here first that a stranger had held back.
+    pub(super) held_back_ns: BTreeMap<Seat, u64>,
     /// When it closed its port, if it has.
     pub(super) closed_ns: Option<u64>,
     /// What it would have done while it was stopped.
@@ -103,6 +105,7 @@ impl<P: Party> World<P> {
                 life: 0,
                 since_ns: 0,
                 party: None,
+                held_back_ns: BTreeMap::new(),
                 closed_ns: None,
                 deferred: Vec::new(),
                 timer_ns: None,

@@ -1,5 +1,7 @@
 //! Somebody on the network who has heard everything and knows no key.
 
+use std::collections::HashSet;
+
 use crate::net::Datagram;
 use crate::party::Party;
 use crate::{Random, World};
@@ -10,11 +12,17 @@ use super::turns::Turn;
 pub(super) struct Stranger {
     gap_ns: u64,
     random: Random,
+    /// What was played back before.
+    played: HashSet<Vec<u8>>,
 }
 
 impl Stranger {
     pub(super) fn new(gap_ns: u64, random: Random) -> Self {
-        Self { gap_ns, random }
+        Self {
+            gap_ns,
+            random,
+            played: HashSet::new(),
+        }
     }
 
     /// Makes something out of what was heard.
@@ -60,6 +68,17 @@ impl<P: Party> World<P> {
             return;
         };
         if let Some(forged) = stranger.forge(self.net.recorded()) {
+            let is_whole = self
+                .net
+                .recorded()
+                .iter()
+                .any(|heard| heard.bytes == forged.bytes);
+            let is_first = is_whole && stranger.played.insert(forged.bytes.clone());
+            let seat_at = |address| self.seats.iter().position(|seat| seat.address == address);
+            if is_first && let Some((from, to)) = seat_at(forged.from).zip(seat_at(forged.to)) {
+                // It may have been lost when it was sent: then nothing tells it from one that was under way for long.
+                self.seats[to].held_back_ns.insert(from, self.now_ns);
+            }
             self.net
                 .inject(self.now_ns, forged.from, forged.to, &forged.bytes);
         }

@@ -58,7 +58,11 @@ impl<P: Party> World<P> {
                 continue;
             };
             let to = state.ends.pending(op).map_or(0, |pending| pending.to);
-            let from_ns = began_ns.max(self.seats[to].since_ns).max(state.since_ns);
+            let held_back_ns = state.held_back_ns.get(&to).copied().unwrap_or(0);
+            let from_ns = began_ns
+                .max(self.seats[to].since_ns)
+                .max(state.since_ns)
+                .max(held_back_ns);
             if self.now_ns > from_ns + patience_ns {
                 return Err(format!(
                     "operation {op} of seat {seat} still waits for seat {to}, which is dead for {} ms",

@@ -311,7 +311,7 @@ impl Party for Naive {
         self.setup.addresses[seat] = address;
     }
 
-    fn news(&mut self) -> Option<News> {
+    fn news(&mut self, _now_ns: u64) -> Option<News> {
         self.news.pop_front()
     }
 
