@@ -2,7 +2,7 @@
 
 mod common;
 
-use bcl_proto::{Cause, Endpoint, OpError, Span, Time};
+use bcl_proto::{Cause, Endpoint, OpError, Path, Span, Time};
 use common::{Faults, News, World, address, path};
 
 fn send(world: &mut World, from: usize, to: usize, text: &[u8]) {
@@ -217,6 +217,27 @@ fn what_was_sent_before_close_arrives_before_it() {
     }
 }
 
+/// [WIRE-12.4]: what was held back is news when it comes, but not of where the peer is.
+#[test]
+fn what_is_played_back_from_elsewhere_moves_nobody() {
+    let mut world = World::new(3, 10);
+    send(&mut world, 1, 0, b"hello");
+    world.run(Span::from_ms(20));
+    texts(&mut world, 0);
+    world.record = Some(Vec::new());
+    world.hosts[0].is_cut = true;
+    send(&mut world, 1, 0, b"held back");
+    world.hosts[0].is_cut = false;
+    let (.., bytes) = world.record.take().unwrap().remove(0);
+    let now = world.now;
+    world.deliver_at(now, 2, 0, bytes);
+    world.run(Span::from_us(5));
+    assert_eq!(texts(&mut world, 0), [b"held back"]);
+    send(&mut world, 0, 1, b"still there");
+    world.run(Span::from_us(50));
+    assert_eq!(texts(&mut world, 1), [b"still there"]);
+}
+
 /// Two set-ups cross, and somebody who has kept back what belongs to one plays it back when all is over ([WIRE-4.8]).
 #[test]
 fn a_set_up_that_another_has_crossed_is_over_with_it() {
@@ -388,37 +409,49 @@ fn another_version_is_refused() {
     assert_eq!(world.hosts[0].port.take(), [News::Sent(1, 5, Err(error))]);
 }
 
+/// The next datagram of a host, and where it is to go.
+fn next_datagram(world: &mut World, host: usize) -> Option<(Path, Vec<u8>)> {
+    let now = world.now;
+    let common::Host { endpoint, port, .. } = &mut world.hosts[host];
+    let transmit = endpoint.poll_transmit(now, port)?;
+    Some((transmit.path, common::datagram(endpoint, port, &transmit)?))
+}
+
+/// What a host receives, and all that it has to say to it.
+fn receive(world: &mut World, host: usize, from: Path, bytes: &[u8]) -> Vec<(Path, Vec<u8>)> {
+    let now = world.now;
+    let common::Host { endpoint, port, .. } = &mut world.hosts[host];
+    endpoint.handle(now, from, bytes, port);
+    std::iter::from_fn(|| next_datagram(world, host)).collect()
+}
+
+fn is_at(world: &World) -> Path {
+    world.hosts[1].endpoint.peers().next().unwrap().path
+}
+
 #[test]
 fn a_host_that_moves_is_found() {
     let mut world = World::new(2, 8);
     send(&mut world, 0, 1, b"hello");
     world.run(Span::from_ms(10));
-    let elsewhere = bcl_proto::Path {
-        to: "10.9.9.9:20005".parse().unwrap(),
-        rail: 0,
-    };
-    let bytes = {
-        let now = world.now;
-        let common::Host { endpoint, port, .. } = &mut world.hosts[0];
-        endpoint.send_system(now, address(1), b"moved", port, |port| port.new_op());
-        let transmit = endpoint.poll_transmit(now, port).unwrap();
-        common::datagram(endpoint, port, &transmit).unwrap()
-    };
-    world.act(1, |endpoint, now, port| {
-        endpoint.handle(now, elsewhere, &bytes, port)
-    });
-    assert_eq!(
-        world.hosts[1].endpoint.peers().next().unwrap().path,
-        elsewhere
-    );
+    let to = "10.9.9.9:20005".parse().unwrap();
+    let (here, there) = (path(0), Path { to, rail: 0 });
+    let now = world.now;
+    let common::Host { endpoint, port, .. } = &mut world.hosts[0];
+    endpoint.send_system(now, address(1), b"moved", port, |port| port.new_op());
+    let (_, moved) = next_datagram(&mut world, 0).unwrap();
+    // It is asked where it seems to be, and is not there before it answers from there.
+    let said = receive(&mut world, 1, there, &moved);
+    let asked: Vec<_> = said.iter().filter(|(to, _)| *to == there).collect();
+    assert_eq!((asked.len(), is_at(&world)), (1, here));
+    let answers = receive(&mut world, 0, path(1), &asked[0].1);
+    receive(&mut world, 1, here, &answers[0].1);
+    assert_eq!(is_at(&world), here);
+    receive(&mut world, 1, there, &answers[0].1);
+    assert_eq!(is_at(&world), there);
     // A copy from yet another place moves nothing.
-    world.act(1, |endpoint, now, port| {
-        endpoint.handle(now, path(0), &bytes, port)
-    });
-    assert_eq!(
-        world.hosts[1].endpoint.peers().next().unwrap().path,
-        elsewhere
-    );
+    let said = receive(&mut world, 1, here, &moved);
+    assert!(said.iter().all(|(to, _)| *to == there));
 }
 
 #[test]

@@ -37,6 +37,16 @@ const ONCE_WRONG: &[(&str, u64, &str)] = &[
     ),
     (
         "mixed",
+        74094,
+        "a PROBE that was held back and played back from another address took all packets there",
+    ),
+    (
+        "mixed",
+        504746,
+        "the oracle took a put that had failed for the one that a get had to find",
+    ),
+    (
+        "mixed",
         607,
         "the oracle took packets that a stranger had held back for copies of old ones",
     ),

@@ -109,13 +109,6 @@ impl Connection {
         }
     }
 
-    /// Something that the peer has sent just now: it lives, and this is where it is ([WIRE-12.4]).
-    #[inline]
-    pub(super) fn on_fresh(&mut self, from: Path, now: Time) {
-        self.liveness.on_heard(now);
-        self.path = from;
-    }
-
     #[inline]
     fn on_ack<U: Upcalls>(
         &mut self,

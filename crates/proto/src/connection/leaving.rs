@@ -37,6 +37,7 @@ impl Connection {
         self.acks.is_due()
             || self.has_tail_probe
             || self.has_question
+            || self.asks_elsewhere()
             || self.answer_to.is_some()
             || self.inbox.refusals.must_tell()
             || self.owner.has_answers()
@@ -335,6 +336,9 @@ impl Connection {
             let mut transmit = self.plain(&answer);
             transmit.path = path;
             return Some(transmit);
+        }
+        if self.asks_elsewhere() {
+            return self.probe_elsewhere(cx.now);
         }
         if std::mem::take(&mut self.has_question) {
             let mut probe = Packet::new(Kind::Probe);

@@ -1,7 +1,7 @@
 //! A connection with one peer: what both directions have in common.
 //!
 //! [`incoming`] takes packets of the peer, [`leaving`] makes packets for it, [`timers`] sees to what is due,
-//! [`sounding`] keeps to what the path takes.
+//! [`sounding`] keeps to what the path takes, [`moving`] finds out where the peer is.
 
 pub mod acks;
 pub mod congestion;
@@ -10,6 +10,7 @@ pub mod flights;
 pub mod incoming;
 pub mod leaving;
 pub mod liveness;
+mod moving;
 pub mod pacing;
 pub mod packet;
 pub mod path_mtu;
@@ -44,6 +45,7 @@ use acks::Acks;
 use congestion::Congestion;
 use flights::Flights;
 use liveness::Liveness;
+use moving::Moving;
 use pacing::Pacer;
 use path_mtu::PathMtu;
 use pieces::{Assembly, Cut};
@@ -165,6 +167,7 @@ pub struct Connection {
     pub has_departed: bool,
 
     liveness: Liveness,
+    moving: Option<Moving>,
     has_question: bool,
     answer_to: Option<(u32, Path)>,
 
@@ -230,6 +233,7 @@ impl Connection {
             recent: Recent::default(),
             has_departed: false,
             liveness: Liveness::new(now),
+            moving: None,
             has_question: false,
             answer_to: None,
             traffic: Traffic::default(),

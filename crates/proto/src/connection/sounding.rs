@@ -81,8 +81,9 @@ impl Connection {
     pub(super) fn on_probe_answer(&mut self, number: u32, from: Path, now: Time) {
         let verdict = self.mtu.on_answer(now, number, self.trip.probe_after());
         if self.liveness.on_answer(number) || verdict != Verdict::Open {
-            self.on_fresh(from, now);
+            self.liveness.on_heard(now);
         }
+        self.on_answer_from(number, from);
         self.heed(verdict);
     }
 

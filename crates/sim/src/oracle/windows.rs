@@ -28,6 +28,8 @@ pub struct Windows {
     swaps: BTreeMap<(Seat, Seat), u64>,
     additions: BTreeMap<(Seat, usize), Additions>,
     versions: u64,
+    /// Versions that perhaps never got there: gets that began behind them may find anything.
+    failed: BTreeSet<u64>,
 }
 
 /// What a requester knows of a slot.
@@ -81,6 +83,7 @@ impl Windows {
             swaps: BTreeMap::new(),
             additions: BTreeMap::new(),
             versions: 0,
+            failed: BTreeSet::new(),
         }
     }
 
@@ -163,11 +166,16 @@ impl Windows {
             What::Put { slot, version } => {
                 let key = (requester, owner, slot);
                 let is_latest = self.slots.get(&key).map(|slot| slot.version) == Some(version);
-                if !is_certain && is_latest {
-                    self.slots.remove(&key);
+                if !is_certain {
+                    self.failed.insert(version);
+                    if is_latest {
+                        self.slots.remove(&key);
+                    }
                 }
             }
-            What::Get { slot: Some(slot) } if is_certain => {
+            What::Get { slot: Some(slot) }
+                if is_certain && !self.failed.contains(&slot.version) =>
+            {
                 if !belong(seed(slot.version), bytes) {
                     return Err(format!("{}: a get did not find the last put", pair()));
                 }
@@ -261,7 +269,11 @@ mod tests {
         let (_, second, put) = windows.put(0, 1, 0, 64);
         windows.end(get, Outcome::Done, 0, &first).expect("as put");
         assert!(windows.end(get, Outcome::Done, 0, &second).is_err());
+        let (_, _, behind) = windows.get(0, 1, 0);
         windows.end(put, Outcome::Failed, 0, &[]).expect("a put");
+        windows
+            .end(behind, Outcome::Done, 0, &first)
+            .expect("unknown");
         let (_, _, get) = windows.get(0, 1, 0);
         windows.end(get, Outcome::Done, 0, &first).expect("unknown");
     }
