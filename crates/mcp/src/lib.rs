@@ -1,14 +1,14 @@
 //! The interface program (`bpf/mcp.bpf.c`, `spec/interface.md`): it is compiled into this crate, which loads it, attaches
 //! it, and reads and writes its tables. Nothing is needed at run time but the kernel.
 //!
-//! Read [`Mcp`], what can be done with the program; [`Tables`], what it knows; [`layout`], how that lies in memory.
+//! Read [`Mcp`], what can be done with the program, and [`Tables`], what it knows; how that lies in memory is in
+//! [`bcl_layout`].
 //!
 //! For the agent and for tests. A port's process gets descriptors of its ring, control page and memories from the agent,
 //! and needs nothing of this.
 
 mod attach;
 mod error;
-pub mod layout;
 mod mcp;
 mod netlink;
 mod object;
@@ -19,8 +19,7 @@ mod tables;
 
 pub use attach::{Attached, Mode};
 pub use error::Error;
-pub use layout::Plain;
 pub use mcp::{Mcp, Verdict};
 pub use sys::Ran;
 pub use table::Table;
-pub use tables::{PortMaps, Tables};
+pub use tables::{PortMaps, Tables, counters_in};

@@ -45,8 +45,8 @@ pub(crate) fn inner_shape(table: &str, entries: u32) -> MapShape {
             entries,
             flags: 0,
         },
-        "memories" => array(crate::layout::BLOCK_BYTES, MMAPABLE | INNER_MAP),
-        _ => array(crate::layout::PAGE_BYTES, MMAPABLE),
+        "memories" => array(bcl_layout::tables::BLOCK_BYTES, MMAPABLE | INNER_MAP),
+        _ => array(bcl_layout::PAGE_BYTES, MMAPABLE),
     }
 }
 

@@ -3,8 +3,9 @@
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use bcl_layout::Plain;
+
 use crate::error::{Doing, Error};
-use crate::layout::Plain;
 use crate::sys;
 
 /// See the module.

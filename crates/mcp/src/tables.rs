@@ -5,11 +5,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::thread;
 
-use crate::error::{Doing, Error};
-use crate::layout::{
-    BLOCK_BYTES, Connection, ConnectionKey, Counters, CountersPage, MEMORIES_MAX, NhKey, Outcomes,
-    PORTS_MAX, Port, PortKey, Window, WindowKey,
+use bcl_layout::Plain;
+use bcl_layout::counters::{Counters, CountersPage};
+use bcl_layout::tables::{
+    BLOCK_BYTES, Connection, ConnectionKey, MEMORIES_MAX, NhKey, Outcomes, PORTS_MAX, Port,
+    PortKey, Window, WindowKey,
 };
+
+use crate::error::{Doing, Error};
 use crate::object::inner_shape;
 use crate::sys;
 use crate::table::Table;
@@ -169,13 +172,13 @@ impl Tables {
     }
 
     /// What has been counted for a port; all 0 for none. To find the port's map by its number takes CAP_SYS_ADMIN;
-    /// see [`Counters::in_map`].
+    /// see [`counters_in`].
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn counters(&self, index: u32) -> Result<Counters, Error> {
         match self.port_maps(index)? {
-            Some(maps) => Counters::in_map(maps.stats),
+            Some(maps) => counters_in(maps.stats),
             None => Ok(Counters::default()),
         }
     }
@@ -255,18 +258,16 @@ impl Tables {
     }
 }
 
-impl Counters {
-    /// What stands in a port's map of counters.
-    ///
-    /// # Errors
-    /// When the kernel refuses, or it is another map.
-    pub fn in_map(stats: OwnedFd) -> Result<Self, Error> {
-        let page = match Table::<u32, CountersPage>::new("stats", stats)? {
-            Some(table) => table.get(&0)?,
-            None => None,
-        };
-        Ok(page.map(|page| page.counters).unwrap_or_default())
-    }
+/// What stands in a port's map of counters.
+///
+/// # Errors
+/// When the kernel refuses, or it is another map.
+pub fn counters_in(stats: OwnedFd) -> Result<Counters, Error> {
+    let page = match Table::<u32, CountersPage>::new("stats", stats)? {
+        Some(table) => table.get(&0)?,
+        None => None,
+    };
+    Ok(page.map(|page| page.counters).unwrap_or_default())
 }
 
 struct Take<'a> {
@@ -275,10 +276,7 @@ struct Take<'a> {
 }
 
 impl Take<'_> {
-    fn table<K: crate::Plain, V: crate::Plain>(
-        &mut self,
-        name: &'static str,
-    ) -> Result<Table<K, V>, Error> {
+    fn table<K: Plain, V: Plain>(&mut self, name: &'static str) -> Result<Table<K, V>, Error> {
         let fits = match self.maps.remove(name) {
             Some(map) => Table::new(name, map)?,
             None => None,
@@ -288,7 +286,7 @@ impl Take<'_> {
                 path: folder.join(name),
             },
             None => Error::Object(format!(
-                "table '{name}' is not as crates/mcp/src/layout.rs has it"
+                "table '{name}' is not as crates/layout/src/tables.rs has it"
             )),
         })
     }

@@ -15,17 +15,15 @@ mod buffers;
 mod common;
 mod config;
 mod connection;
-#[macro_use]
 mod counters;
 mod endpoint;
 mod error;
-pub mod interface;
 mod message;
 mod mtu;
 mod names;
 mod random;
 mod rma;
-mod serial;
+mod served;
 mod setup;
 mod slab;
 mod time;
@@ -33,13 +31,15 @@ mod transmit;
 mod upcalls;
 
 pub use config::Config;
+pub use connection::window::{ReceiveWindow, Standing};
 pub use counters::{Depths, Drops, PeerInfo, Traffic};
-pub use endpoint::{Endpoint, Entering, Record, SYSTEM_MAX, Told};
+pub use endpoint::{Endpoint, Entering, SYSTEM_MAX, Told};
 pub use error::{Cause, OpError, Refusal};
 pub use mtu::MtuSearch;
 pub use names::{
     Action, Address, Atomic, MessageId, OpId, Path, Rma, SystemHandle, Target, WindowPut,
 };
+pub use served::{ConnectionState, Outcome};
 pub use time::{Span, Time};
 pub use transmit::{INLINE_MAX, Own, Payload, Transmit};
 pub use upcalls::Upcalls;

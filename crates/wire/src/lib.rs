@@ -19,6 +19,7 @@ mod nh;
 mod parse;
 mod rules;
 mod seal;
+pub mod serial;
 mod siphash;
 pub mod udp_port;
 #[cfg(test)]

@@ -4,36 +4,15 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use bcl_layout::PAGE_BYTES;
+use bcl_layout::control::{
+    GIVEN_BACK_AT, GRANT_BYTES, GRANT_CONNECTION_AT, GRANT_COUNT_AT, GRANT_LEN_AT,
+    GRANT_MESSAGE_AT, GRANT_PLACE_AT, GRANT_WINDOW_AT, GRANTS, GRANTS_AT, Grant, REFUSE_SYSTEM_AT,
+    SLEEPS_AT, given_back_slot,
+};
 use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::io::Errno;
-
-/// Messages whose payload the interface program may put into place at the same time.
-pub const GRANTS: usize = 16;
-
-const PAGE_BYTES: usize = 4096;
-const SLEEPS_AT: usize = 0;
-const REFUSE_SYSTEM_AT: usize = 4;
-const GRANT_COUNT_AT: usize = 8;
-const GRANTS_AT: usize = 64;
-const GRANT_BYTES: usize = 32;
-const GIVEN_BACK_AT: usize = 1024;
-const CONNECTION_MASK: u32 = 1023;
-
-/// Where the payload of a message that comes in pieces belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grant {
-    /// Our number of the connection; not 0.
-    pub connection: u32,
-    /// Number of the message.
-    pub message: u32,
-    /// A window of this port, bound or only allocated.
-    pub window: u32,
-    /// Where in the window its first byte belongs.
-    pub place: u64,
-    /// Length of the message in bytes.
-    pub len_bytes: u64,
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -73,12 +52,14 @@ impl Control {
     /// Writes a grant into a slot below [`GRANTS`].
     pub fn grant(&self, slot: usize, grant: Grant) {
         let at = grant_at(slot);
-        self.word(at).store(0, Ordering::Release);
-        self.word(at + 4).store(grant.message, Ordering::Relaxed);
-        self.word(at + 8).store(grant.window, Ordering::Relaxed);
-        self.long(at + 16).store(grant.place, Ordering::Relaxed);
-        self.long(at + 24).store(grant.len_bytes, Ordering::Relaxed);
-        self.word(at).store(grant.connection, Ordering::Release);
+        let word = |field: usize| self.word(at + field);
+        let long = |field: usize| self.long(at + field);
+        word(GRANT_CONNECTION_AT).store(0, Ordering::Release);
+        word(GRANT_MESSAGE_AT).store(grant.message, Ordering::Relaxed);
+        word(GRANT_WINDOW_AT).store(grant.window, Ordering::Relaxed);
+        long(GRANT_PLACE_AT).store(grant.place, Ordering::Relaxed);
+        long(GRANT_LEN_AT).store(grant.len_bytes, Ordering::Relaxed);
+        word(GRANT_CONNECTION_AT).store(grant.connection, Ordering::Release);
     }
 
     /// Takes a grant back. A packet that the interface program is dealing with may still be put into place.
@@ -88,7 +69,7 @@ impl Control {
 
     /// Whether the program has given a connection back: the interface program leaves its packets alone.
     pub fn give_back(&self, connection: u32, is_given_back: bool) {
-        let at = GIVEN_BACK_AT + (connection & CONNECTION_MASK) as usize;
+        let at = GIVEN_BACK_AT + given_back_slot(connection);
         // SAFETY: within the page; bytes of it are only used as atomics.
         let byte: &AtomicU8 = unsafe { self.0.start().add(at).cast().as_ref() };
         byte.store(u8::from(is_given_back), Ordering::SeqCst);

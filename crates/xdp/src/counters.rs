@@ -2,30 +2,10 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use bcl_layout::Counters as Layout;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{AtomicU64, Ordering};
 use rustix::io::Errno;
-
-/// Names, in the order in which the counters lie in the page.
-pub const NAMES: [&str; 17] = [
-    "packets",
-    "malformed",
-    "check",
-    "busy",
-    "no_room",
-    "duplicate",
-    "beyond_window",
-    "refused",
-    "discarded",
-    "records",
-    "placed",
-    "read",
-    "answers",
-    "probe_answers",
-    "naks",
-    "acks",
-    "wakes",
-];
 
 /// See the module.
 #[derive(Debug)]
@@ -43,11 +23,13 @@ impl Counters {
 
     /// Names and values.
     pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        (0..).zip(NAMES).map(|(index, name)| {
-            // SAFETY: within the page, which has room for more words than there are names; the interface program adds to
-            // them atomically.
-            let counter: &AtomicU64 = unsafe { self.0.start().cast().add(index).as_ref() };
-            (name, counter.load(Ordering::Relaxed))
-        })
+        (0..)
+            .zip(Layout::NAMES.iter().copied())
+            .map(|(index, name)| {
+                // SAFETY: within the page, which has room for more words than there are names; the interface program adds to
+                // them atomically.
+                let counter: &AtomicU64 = unsafe { self.0.start().cast().add(index).as_ref() };
+                (name, counter.load(Ordering::Relaxed))
+            })
     }
 }

@@ -7,18 +7,16 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
+use bcl_layout::Record;
+use bcl_layout::record::PREFIX_BYTES;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
-
-use crate::record::Record;
 
 /// The kernel has not finished writing the record.
 const BUSY: u32 = 1 << 31;
 /// There is nothing in the record.
 const DISCARDED: u32 = 1 << 30;
-/// What the kernel puts in front of a record.
-const PREFIX_BYTES: u64 = 8;
 
 /// See the module.
 #[derive(Debug)]
@@ -109,7 +107,7 @@ impl Ring {
         loop {
             let written = self.writer_position().load(Ordering::Acquire);
             let waiting_bytes = written.wrapping_sub(self.position);
-            if waiting_bytes < PREFIX_BYTES || waiting_bytes > self.size_bytes {
+            if waiting_bytes < PREFIX_BYTES as u64 || waiting_bytes > self.size_bytes {
                 return None;
             }
             let at = self.page_bytes + (self.position & (self.size_bytes - 1)) as usize;
@@ -120,7 +118,7 @@ impl Ring {
                 let prefix = prefix.add(at);
                 (
                     prefix.cast::<AtomicU32>().as_ref(),
-                    prefix.add(PREFIX_BYTES as usize),
+                    prefix.add(PREFIX_BYTES),
                 )
             };
             let word = word.load(Ordering::Acquire);
@@ -128,7 +126,7 @@ impl Ring {
                 return None;
             }
             let len_bytes = u64::from(word & !DISCARDED);
-            let step = (len_bytes + PREFIX_BYTES).next_multiple_of(8);
+            let step = (len_bytes + PREFIX_BYTES as u64).next_multiple_of(8);
             if step > waiting_bytes {
                 return None;
             }

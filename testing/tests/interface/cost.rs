@@ -3,7 +3,7 @@
 
 use std::net::SocketAddrV4;
 
-use bcl_mcp::layout::Window;
+use bcl_layout::tables::Window;
 use bcl_wire::{Flags, Header, JobKeys, Kind, seal};
 
 use crate::frame::frame;

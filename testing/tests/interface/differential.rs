@@ -5,11 +5,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::{env, panic};
 
+use bcl_layout::control::{GRANTS, Grant};
+use bcl_layout::tables::{Connection, Outcome, Outcomes};
+use bcl_layout::{Counters, Record};
 use bcl_mcp::Mcp;
-use bcl_mcp::layout::{Connection, Outcome, Outcomes};
-use bcl_proto::interface::{
-    ConnectionState, Counters, GRANTS, Grant, Port, Record, Verdict, Window,
-};
+use bcl_mcp_model::{Port, Verdict, Window};
+use bcl_proto::ConnectionState;
 use bcl_wire::JobKeys;
 
 use crate::kernel::{Fate, Kernel, PORT, entry, load};
@@ -145,16 +146,7 @@ impl Twins {
             len_bytes: traffic.random.below(150_000),
         };
         self.model.control.grants[slot] = grant;
-        self.kernel.control.grant(
-            slot,
-            bcl_xdp::Grant {
-                connection: grant.connection,
-                message: grant.message,
-                window: grant.window,
-                place: grant.place,
-                len_bytes: grant.len_bytes,
-            },
-        );
+        self.kernel.control.grant(slot, grant);
     }
 
     fn packet(&mut self) {

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use bcl_mcp::layout::{
+use bcl_layout::tables::{
     Connection, ConnectionKey, NhKey, Outcomes, Port, PortKey, Window, WindowKey,
 };
 use bcl_mcp::{Error, Mcp, Verdict};
-use bcl_proto::interface::Entry;
+use bcl_mcp_model::Entry;
 use bcl_shm::mapping::Mapping;
 use bcl_wire::{ConnectionKeys, JobKeys, Transcript};
 use bcl_xdp::{Control, Counters, Ring};

@@ -114,7 +114,7 @@ fn a_port_that_is_removed() {
     let Some((job, mut kernel)) = served() else {
         return;
     };
-    let at = bcl_mcp::layout::PortKey::new(*HERE.ip(), HERE.port());
+    let at = bcl_layout::tables::PortKey::new(*HERE.ip(), HERE.port());
     assert!(kernel.mcp.tables.ports.remove(&at).expect("a table"));
     let datagram = wanted(&job, |header| header.sequence = 1);
     assert_eq!(kernel.handle(PEER, &datagram), Fate::Pass);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use bcl_mcp::layout::{Port, PortKey};
+use bcl_layout::tables::{Port, PortKey};
 use bcl_mcp::{Attached, Error, Mcp, Mode};
 use bcl_testing::netns::{INTERFACE, cluster};
 

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use bcl_proto::interface::Port;
+use bcl_mcp_model::Port;
 use bcl_testing::random::{Random, bytes};
 use bcl_wire::{CheckKey, Flags, HEADER_LEN, Header, JobKeys, Kind, PAYLOAD_MAX, seal};
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use bcl_mcp::layout::Window;
+use bcl_layout::tables::Window;
 use bcl_wire::{CheckKey, Flags, Header, JobKeys, Kind, seal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -93,10 +93,13 @@ fn a_connection_on_two_cpus_at_once() {
                 let mut out = vec![0; 4096];
                 let mut at = 0;
                 while at < frames.len() {
-                    let expected = mcp.tables.connections.get(&bcl_mcp::layout::ConnectionKey {
-                        port: crate::kernel::INDEX,
-                        id: ID,
-                    });
+                    let expected = mcp
+                        .tables
+                        .connections
+                        .get(&bcl_layout::tables::ConnectionKey {
+                            port: crate::kernel::INDEX,
+                            id: ID,
+                        });
                     at = expected.expect("a table").expect("a connection").expected as usize;
                     let until = frames.len().min(at + 24 + 8 * turn);
                     for frame in &frames[at.saturating_sub(turn)..until] {

@@ -28,8 +28,12 @@ const SHIPPED: &[Layer] = &[
         may_use: &[],
     },
     Layer {
-        folder: "crates/proto",
+        folder: "crates/layout",
         may_use: &["crates/wire"],
+    },
+    Layer {
+        folder: "crates/proto",
+        may_use: &["crates/layout", "crates/wire"],
     },
     Layer {
         folder: "crates/netns",
@@ -41,19 +45,29 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "crates/mcp",
-        may_use: &["crates/wire"],
+        may_use: &["crates/layout", "crates/wire"],
     },
     Layer {
         folder: "crates/xdp",
-        may_use: &["crates/shm"],
+        may_use: &["crates/layout", "crates/shm"],
     },
     Layer {
         folder: "crates/status",
         may_use: &[],
     },
+    // For tests and the simulator only.
+    Layer {
+        folder: "crates/mcp-model",
+        may_use: &["crates/layout", "crates/proto", "crates/wire"],
+    },
     Layer {
         folder: "crates/sim",
-        may_use: &["crates/proto", "crates/wire"],
+        may_use: &[
+            "crates/layout",
+            "crates/mcp-model",
+            "crates/proto",
+            "crates/wire",
+        ],
     },
     Layer {
         folder: "crates/device",
@@ -67,6 +81,7 @@ const SHIPPED: &[Layer] = &[
         folder: "crates/agent",
         may_use: &[
             "crates/agent-client",
+            "crates/layout",
             "crates/mcp",
             "crates/node",
             "crates/udp",

@@ -11,11 +11,11 @@ use std::thread;
 
 use bcl_agent_client::InterfaceStatus;
 use bcl_agent_client::message::{Connection, Progress, Window};
-use bcl_mcp::layout::{
-    self, ConnectionKey, JOBS_MAX, MEMORIES_MAX, NH_KEY_LEN, NhKey, PORTS_MAX, Port, PortKey,
-    WindowKey,
+use bcl_layout::tables::{
+    self as layout, ConnectionKey, JOBS_MAX, MEMORIES_MAX, NH_KEY_LEN, NhKey, PORTS_MAX, Port,
+    PortKey, WindowKey,
 };
-use bcl_mcp::{Error, layout::Counters as McpCounters, pins};
+use bcl_mcp::{Error, pins};
 use bcl_wire::{CheckKey, JobKeys};
 
 use super::Kernel;
@@ -241,8 +241,8 @@ impl Tables for Kernel {
 
     fn counters(&self) -> Done<Counters> {
         let mut sum = Counters::new();
-        for (name, _) in McpCounters::default().each() {
-            sum.insert(name.to_owned(), 0);
+        for name in bcl_layout::Counters::NAMES {
+            sum.insert((*name).to_owned(), 0);
         }
         for port in self.statistics.keys() {
             for (name, value) in self.counters_of(*port)? {
@@ -260,7 +260,7 @@ impl Tables for Kernel {
             what: "read a port's counters".into(),
             source,
         })?;
-        let counters = McpCounters::in_map(map).map_err(|error| refused(&error, "counters"))?;
+        let counters = bcl_mcp::counters_in(map).map_err(|error| refused(&error, "counters"))?;
         let pairs = counters
             .each()
             .map(|(name, value)| (name.to_owned(), value));

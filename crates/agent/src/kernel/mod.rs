@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use bcl_mcp::layout::{ConnectionKey, PortKey};
+use bcl_layout::tables::{ConnectionKey, PortKey};
 use bcl_mcp::{Attached, Mcp};
 use rustix::thread::CapabilitySet;
 

@@ -2,7 +2,7 @@
 
 use bcl_agent_client::Key;
 use bcl_agent_client::message::{Outcome, Progress, Refused};
-use bcl_mcp::layout::{self, Outcomes};
+use bcl_layout::tables::{self as layout, Outcomes};
 
 /// From what stands in the tables.
 pub(super) fn progress(connection: &layout::Connection, outcomes: Option<&Outcomes>) -> Progress {

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
+use bcl_wire::serial::distance;
+
 use super::packet::{Content, Packet};
 use crate::names::OpId;
-use crate::serial::distance;
 use crate::time::{Span, Time};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

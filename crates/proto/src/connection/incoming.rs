@@ -1,6 +1,7 @@
 //! Packets of the peer. Their check was right: they are the peer's, though perhaps not new.
 
 use bcl_wire::body::AckBody;
+use bcl_wire::serial::distance;
 use bcl_wire::{Flags, HEADER_LEN, Header, Kind, NakReason};
 
 use super::flights::Progress;
@@ -13,7 +14,6 @@ use crate::message::Class;
 use crate::message::inbox::{copy, deliver_system};
 use crate::message::outgoing::Broken;
 use crate::names::{Path, Target};
-use crate::serial::distance;
 use crate::slab::Name;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;

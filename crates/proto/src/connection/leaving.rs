@@ -1,13 +1,13 @@
 //! The next packet for the peer.
 
 use bcl_wire::body::AckBody;
+use bcl_wire::serial::distance;
 use bcl_wire::{Flags, HEADER_LEN, Header, Kind, NakReason};
 
 use super::packet::{Content, Packet, inline};
 use super::{Connection, Stage};
 use crate::common::Context;
 use crate::message::Class;
-use crate::serial::distance;
 use crate::slab::Name;
 use crate::time::Time;
 use crate::transmit::{Payload, Transmit};

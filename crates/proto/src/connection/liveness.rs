@@ -129,7 +129,7 @@ impl Liveness {
 
     /// A probe of the peer; true if it is no replay.
     pub fn on_probe(&mut self, number: u32) -> bool {
-        let is_new = crate::serial::before(self.seen, number);
+        let is_new = bcl_wire::serial::before(self.seen, number);
         if is_new {
             self.seen = number;
         }

@@ -54,7 +54,7 @@ use recovery::Recovery;
 use round_trip::RoundTrip;
 use serving::Serving;
 use stash::Stash;
-use window::Window;
+use window::ReceiveWindow;
 
 /// How far the set-up is ([WIRE-4]).
 #[derive(Debug)]
@@ -156,7 +156,7 @@ pub struct Connection {
     /// When a refusal is told again, and after what pause.
     tell_at: Option<Time>,
     tell_pause: Span,
-    window: Window,
+    window: ReceiveWindow,
     acks: Acks,
     stash: Stash,
     assembly: Option<Assembly>,
@@ -224,7 +224,7 @@ impl Connection {
             dropped: None,
             tell_at: None,
             tell_pause: Span::ZERO,
-            window: Window::default(),
+            window: ReceiveWindow::default(),
             acks: Acks::default(),
             stash: Stash::default(),
             assembly: None,

@@ -4,9 +4,10 @@
 //! PROBE follows a small one: if the small one is answered and the padded one is not, again and again, then the path
 //! swallows what is long, whoever should have said so.
 
+use bcl_wire::serial::before;
+
 use super::round_trip::RoundTrip;
 use crate::mtu::{BASE_BYTES, FLOOR_BYTES, MtuSearch};
-use crate::serial::before;
 use crate::time::{Span, Time};
 
 /// So many losses of long packets, and none that arrived between them, are worth a question.

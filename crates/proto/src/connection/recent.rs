@@ -1,6 +1,6 @@
 //! Which unreliable messages have been seen ([WIRE-6.7]).
 
-use crate::serial::distance;
+use bcl_wire::serial::distance;
 
 /// The latest 64 numbers.
 #[derive(Debug, Clone, Default)]

@@ -4,17 +4,17 @@
 //! *served*: what comes is told by records. If packets go on to come past the interface program it *returns*: what the
 //! interface program knows is waited for, and then the connection is as any other.
 
+use bcl_wire::serial::before;
 use bcl_wire::{Flags, Header, Kind};
 
 use super::{Connection, End, Stage};
 use crate::buffers::Buffers;
 use crate::common::Context;
 use crate::config::Config;
-use crate::interface::ConnectionState;
 use crate::message::Class;
 use crate::message::outgoing::Broken;
 use crate::names::Path;
-use crate::serial::before;
+use crate::served::ConnectionState;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 

@@ -1,9 +1,9 @@
 //! Packets that came before others that they have to wait for ([WIRE-5.5]).
 
 use bcl_wire::Header;
+use bcl_wire::serial::before;
 
 use crate::buffers::Buffers;
-use crate::serial::before;
 use crate::slab::Name;
 
 /// Of one connection, the latest first.

@@ -1,6 +1,6 @@
 //! Which sequenced packets have been taken: the receiver's side ([WIRE-5]).
 
-use crate::serial::{before, distance};
+use bcl_wire::serial::{before, distance};
 
 /// Packets that a sender may be ahead of the oldest that is missing ([WIRE-5.2]).
 pub const WINDOW: u32 = 1024;
@@ -8,10 +8,10 @@ const WORDS: usize = WINDOW as usize / 64;
 
 /// What the receiver remembers of a sender's sequence: 132 bytes.
 #[derive(Debug, Clone, Default)]
-pub struct Window {
+pub struct ReceiveWindow {
     /// Oldest that is missing.
     expected: u32,
-    /// Of those from `expected` on, by sequence modulo [`WINDOW`]: which were taken.
+    /// Of those from `expected` on, by sequence modulo 1,024: which were taken.
     taken: [u64; WORDS],
     /// How many bits are set.
     ahead: u32,
@@ -20,13 +20,17 @@ pub struct Window {
 /// What a sequence number means to the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
+    /// The oldest that is missing.
     Next,
+    /// One after that.
     Early,
+    /// Taken before.
     Duplicate,
+    /// Further ahead than is kept track of.
     Beyond,
 }
 
-impl Window {
+impl ReceiveWindow {
     /// Of which all before `expected` was taken, and nothing else.
     pub fn new(expected: u32) -> Self {
         Self {
@@ -51,11 +55,12 @@ impl Window {
         }
     }
 
-    /// The bits, by sequence modulo [`WINDOW`].
+    /// The bits, by sequence modulo 1,024.
     pub fn taken(&self) -> [u64; WORDS] {
         self.taken
     }
 
+    /// The oldest that is missing.
     #[inline]
     pub fn expected(&self) -> u32 {
         self.expected
@@ -67,6 +72,7 @@ impl Window {
         self.ahead > 0
     }
 
+    /// What a packet of this sequence is to the receiver.
     #[inline]
     pub fn standing(&self, sequence: u32) -> Standing {
         match distance(sequence, self.expected) {
@@ -130,7 +136,7 @@ mod tests {
         /// Against a plain set, across the wrap of the numbers.
         #[test]
         fn as_a_set_would(start in prop_oneof![Just(u32::MAX - 100), any::<u32>()], picks in prop::collection::vec(0u32..1200, 0..400)) {
-            let mut window = Window { expected: start, ..Window::default() };
+            let mut window = ReceiveWindow { expected: start, ..ReceiveWindow::default() };
             let mut set = BTreeSet::new();
             let mut low = 0u32;
             for pick in picks {

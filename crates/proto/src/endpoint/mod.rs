@@ -32,7 +32,7 @@ use crate::upcalls::Upcalls;
 use table::Table;
 
 pub use crate::message::EAGER_MAX as SYSTEM_MAX;
-pub use serving::{Entering, Record, Told};
+pub use serving::{Entering, Told};
 
 /// Free memory kept for copies of what is sent.
 const COPIES_KEPT_BYTES: usize = 4 << 20;
@@ -57,8 +57,8 @@ pub struct Endpoint {
     /// Attempts at connections so far.
     attempts: u32,
     refused_at: Time,
-    /// Connections that were taken back, by what the control page knows of their numbers.
-    taken_back: Vec<u32>,
+    /// Connections that were taken back, by their places on the control page.
+    taken_back: Vec<usize>,
 }
 
 impl Endpoint {

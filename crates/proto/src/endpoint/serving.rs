@@ -7,6 +7,8 @@
 //! handle all records of the ring, then [`taken_back`](Endpoint::taken_back). [`Endpoint::next_to_remove`]: have the agent
 //! remove it. And say [`refuse_system`](Endpoint::refuse_system) on the control page whenever that has changed.
 
+use bcl_layout::Record;
+use bcl_layout::control::given_back_slot;
 use bcl_wire::Header;
 
 use super::Endpoint;
@@ -14,13 +16,10 @@ use crate::common::Context;
 use crate::connection::End;
 use crate::connection::serving::Note;
 use crate::error::Cause;
-use crate::interface::{self, ConnectionState};
 use crate::names::{Address, Path};
+use crate::served::ConnectionState;
 use crate::time::Time;
 use crate::upcalls::Upcalls;
-
-/// What the control page knows of a connection's number ([MCP-6.3]).
-const SHARED_MASK: u32 = 1023;
 
 /// A connection for the interface program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,43 +38,6 @@ pub struct Entering {
     pub ours: [u8; 16],
     /// All of the peer's sequenced packets before this were taken.
     pub expected: u32,
-}
-
-/// What the interface program says of a packet ([MCP-6.1]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record<'a> {
-    /// Where it came from.
-    pub from: Path,
-    /// Its payload, or its effect, is where it belongs already.
-    pub is_placed: bool,
-    /// All that was taken is acknowledged.
-    pub is_acked: bool,
-    /// What may be acknowledged from now on.
-    pub ack: u32,
-    /// Of a placed PUT or ATOMIC: where in the window the access began.
-    pub place: u32,
-    /// The packet's header.
-    pub header: &'a [u8; crate::HEADER_BYTES],
-    /// Its payload.
-    pub payload: &'a [u8],
-}
-
-/// What the model tells, which has one link.
-impl<'a> From<interface::Record<'a>> for Record<'a> {
-    fn from(record: interface::Record<'a>) -> Self {
-        Self {
-            from: Path {
-                to: record.from,
-                rail: 0,
-            },
-            is_placed: record.is_placed,
-            is_acked: record.is_acked,
-            ack: record.ack,
-            place: record.place,
-            header: record.header,
-            payload: record.payload,
-        }
-    }
 }
 
 /// What has become of a record.
@@ -108,7 +70,7 @@ impl Endpoint {
                 ours: connection.keys.ours.to_bytes(),
                 expected: connection.expected(),
             };
-            if !self.taken_back.contains(&(id & SHARED_MASK)) {
+            if !self.taken_back.contains(&given_back_slot(id)) {
                 return Some(entering);
             }
             self.not_entered(now, id, up);
@@ -124,7 +86,7 @@ impl Endpoint {
         if let Some(connection) = self.connections.get_mut(place) {
             connection.on_entered(now);
         }
-        if self.taken_back.contains(&(id & SHARED_MASK)) {
+        if self.taken_back.contains(&given_back_slot(id)) {
             self.begin_return(id);
         }
         self.settle(place, now, Ok(()), up);
@@ -161,6 +123,11 @@ impl Endpoint {
             self.common.drops.no_connection += 1;
             return Told::Taken;
         };
+        // It has one link.
+        let from = Path {
+            to: record.from,
+            rail: 0,
+        };
         let note = Note {
             is_placed: record.is_placed,
             is_acked: record.is_acked,
@@ -169,7 +136,7 @@ impl Endpoint {
         };
         let common = &mut self.common;
         let mut cx = Context { now, common, up };
-        let result = connection.on_record(record.from, &note, &header, record.payload, &mut cx);
+        let result = connection.on_record(from, &note, &header, record.payload, &mut cx);
         let told = match result {
             Ok(false) => Told::NoRoom,
             _ => Told::Taken,
@@ -203,12 +170,12 @@ impl Endpoint {
     /// The interface program is to leave this connection alone from now on, and with it those that it cannot tell
     /// from it on the control page.
     pub fn give_back(&mut self, id: u32) {
-        let shared = id & SHARED_MASK;
+        let shared = given_back_slot(id);
         if !self.taken_back.contains(&shared) {
             self.taken_back.push(shared);
         }
         let ids: Vec<u32> = self.connections.iter().map(|other| other.id).collect();
-        for id in ids.into_iter().filter(|id| id & SHARED_MASK == shared) {
+        for id in ids.into_iter().filter(|id| given_back_slot(*id) == shared) {
             self.begin_return(id);
         }
     }

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use bcl_wire::body::Setup;
+use bcl_wire::serial::before;
 use bcl_wire::{Header, Kind, Transcript, verify};
 
 use super::Endpoint;
@@ -12,7 +13,6 @@ use crate::connection::window::WINDOW;
 use crate::connection::{Agreed, Connection, End, Keys, Stage};
 use crate::error::{Cause, OpError};
 use crate::names::{Address, Path};
-use crate::serial::before;
 use crate::setup::{Greeting, attempt_of};
 use crate::time::Time;
 use crate::transmit::Transmit;

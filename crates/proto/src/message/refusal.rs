@@ -1,7 +1,8 @@
 //! The receiver has no room: messages of a class are refused until the first of them comes again ([WIRE-9]).
 
+use bcl_wire::serial::before;
+
 use super::Class;
-use crate::serial::before;
 
 /// A message that was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,17 +3,17 @@
 use std::collections::VecDeque;
 
 use bcl_wire::body::AtomicBody;
+use bcl_wire::serial::distance;
 use bcl_wire::{Flags, Header, Kind, RmaStatus};
 
 use super::SLOTS;
 use crate::common::Context;
 use crate::connection::packet::{Content, Packet};
 use crate::error::Refusal;
-use crate::interface;
 use crate::message::inbox::Sender;
 use crate::message::outgoing::Broken;
 use crate::names::{Atomic, WindowPut};
-use crate::serial::distance;
+use crate::served;
 use crate::upcalls::Upcalls;
 
 /// Answers that wait to leave; requests beyond that are not taken, and come again.
@@ -52,7 +52,7 @@ impl Owner {
     }
 
     /// What an interface program has performed, and what it has left to us.
-    pub fn resume(&mut self, outcomes: &[Option<interface::Outcome>]) {
+    pub fn resume(&mut self, outcomes: &[Option<served::Outcome>]) {
         for (slot, theirs) in outcomes.iter().enumerate().take(SLOTS) {
             let Some(theirs) = theirs.filter(|outcome| outcome.is_ours) else {
                 continue;

@@ -6,8 +6,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bcl_proto::interface::{ConnectionState, Entry, Grant, Verdict, Window};
-use bcl_proto::{Endpoint, Time, Told, interface};
+use bcl_layout::control::{GRANTS, Grant};
+use bcl_layout::tables;
+use bcl_mcp_model::{Entry, Verdict, Window};
+use bcl_proto::{ConnectionState, Endpoint, Time, Told};
 use bcl_wire::{CheckKey, JobKeys};
 
 use super::memory::Memory;
@@ -17,9 +19,9 @@ use crate::party::Interception;
 /// Windows of buffers that messages are placed into directly come from this number on.
 const FIRST_BUFFER: u16 = 1000;
 
-/// GET, PUT, ATOMIC and, in some, NOTIFY.
-const ACCESS: u32 = 7;
-const NOTIFY: u32 = 8;
+/// What peers may do with windows, beside that the program may hear of it.
+const ACCESS: u32 = tables::Window::GET | tables::Window::PUT | tables::Window::ATOMIC;
+const NOTIFY: u32 = tables::Window::NOTIFY;
 
 /// What the agent has been asked for, and when it does it.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ enum Answer {
 
 /// See the module.
 pub(super) struct Front {
-    port: interface::Port,
+    port: bcl_mcp_model::Port,
     entered: Vec<u32>,
     asked: Vec<Asked>,
     answers: Vec<Answer>,
@@ -61,7 +63,7 @@ impl Front {
     pub(super) fn new(number: u16, job_key: &[u8; 32], mut random: Random) -> (Self, usize) {
         let ring_bytes = *random.pick(&[64 << 10, 256 << 10, 1 << 20]);
         let job = Arc::new(JobKeys::derive(job_key));
-        let mut port = interface::Port::new(number, job, ring_bytes);
+        let mut port = bcl_mcp_model::Port::new(number, job, ring_bytes);
         port.can_lengthen = !random.one_in(4);
         let front = Self {
             port,
@@ -127,7 +129,7 @@ impl Front {
         if let Some(window) = self.port.window(super::WINDOW) {
             std::mem::swap(&mut window.memory, &mut memory.window);
         }
-        for slot in 0..interface::GRANTS {
+        for slot in 0..GRANTS {
             let buffer = memory.granted[slot].and_then(|granted| memory.buffer(granted.op));
             if let Some((window, buffer)) = self.port.window(FIRST_BUFFER + slot as u16).zip(buffer)
             {
@@ -155,7 +157,7 @@ impl Front {
             return false;
         };
         let id = bcl_wire::parse_header(record.header).map(|header| header.to_connection);
-        let told = endpoint.handle_record(Time(now_ns), &record.into(), memory);
+        let told = endpoint.handle_record(Time(now_ns), &record, memory);
         if told == Told::Taken {
             self.port.ring.release();
         }

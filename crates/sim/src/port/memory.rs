@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use bcl_proto::interface::GRANTS;
+use bcl_layout::control::GRANTS;
 use bcl_proto::{
     Address, Atomic, Cause, MessageId, OpError, OpId, Path, Payload, Refusal, SystemHandle, Target,
     Upcalls, WindowPut,

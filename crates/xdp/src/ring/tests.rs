@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::pwrite;
 
+use bcl_layout::record::HEAD_BYTES;
+
 use super::*;
-use crate::record::HEAD_BYTES;
 
 const SIZE: u64 = 4096;
 

@@ -1,0 +1,49 @@
+//! What the program says to the interface program ([MCP-6.2], [MCP-6.3]).
+
+use bcl_layout::control::{GIVEN_BACK_SLOTS, GRANTS, Grant, given_back_slot};
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Control {
+    /// The next record is to wake the program.
+    pub sleeps: bool,
+    /// No new system messages.
+    pub refuse_system: bool,
+    /// How many of the grants are looked at.
+    pub grant_count: u32,
+    /// Where messages belong.
+    pub grants: [Grant; GRANTS],
+    given_back: [bool; GIVEN_BACK_SLOTS],
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            sleeps: false,
+            refuse_system: false,
+            grant_count: GRANTS as u32,
+            grants: [Grant::default(); GRANTS],
+            given_back: [false; GIVEN_BACK_SLOTS],
+        }
+    }
+}
+
+impl Control {
+    /// Whether the program has given a connection back.
+    pub fn is_given_back(&self, connection: u32) -> bool {
+        self.given_back[given_back_slot(connection)]
+    }
+
+    /// Gives back this connection and all that share its byte; or ends that.
+    pub fn give_back(&mut self, connection: u32, is_given_back: bool) {
+        self.given_back[given_back_slot(connection)] = is_given_back;
+    }
+
+    pub(crate) fn grant_of(&self, connection: u32, message: u32) -> Option<Grant> {
+        let count = GRANTS.min(self.grant_count as usize);
+        self.grants[..count]
+            .iter()
+            .find(|grant| grant.connection == connection && grant.message == message)
+            .copied()
+    }
+}

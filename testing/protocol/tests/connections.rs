@@ -1,0 +1,519 @@
+//! How connections begin and end.
+
+use bcl_proto::{Cause, Endpoint, OpError, Path, Span, Time};
+use bcl_protocol_tests::{Faults, News, World, address, path};
+
+fn send(world: &mut World, from: usize, to: usize, text: &[u8]) {
+    world.act(from, |endpoint, now, port| {
+        endpoint.send_system(now, address(to), text, port, |port| port.new_op());
+    });
+}
+
+fn texts(world: &mut World, host: usize) -> Vec<Vec<u8>> {
+    let mut texts = Vec::new();
+    for news in world.hosts[host].port.take() {
+        if let News::System(_, handle) = news {
+            texts.push(world.hosts[host].endpoint.data(&handle).to_vec());
+            world.hosts[host].endpoint.release(&handle);
+        }
+    }
+    texts
+}
+
+fn count(world: &World, host: usize, wanted: impl Fn(&News) -> bool) -> usize {
+    world.hosts[host].port.count(wanted)
+}
+
+const IS_UP: fn(&News) -> bool = |news| matches!(news, News::Up(_));
+const IS_GONE: fn(&News) -> bool = |news| matches!(news, News::Gone(..));
+const IS_SYSTEM: fn(&News) -> bool = |news| matches!(news, News::System(..));
+
+#[test]
+fn both_at_once_make_one_connection() {
+    for seed in 0..400 {
+        let mut world = World::new(2, seed);
+        world.faults = Faults::all([0, 0, 100, 300][seed as usize % 4]);
+        send(
+            &mut world,
+            (seed % 2) as usize,
+            (1 - seed % 2) as usize,
+            b"a",
+        );
+        world.run(Span::from_us(seed % 35));
+        send(
+            &mut world,
+            (1 - seed % 2) as usize,
+            (seed % 2) as usize,
+            b"b",
+        );
+        world.run(Span::from_ms(8_000));
+        for host in [0, 1] {
+            let one = [IS_UP, IS_SYSTEM].map(|wanted| count(&world, host, wanted));
+            assert_eq!(
+                one,
+                [1, 1],
+                "seed {seed}: {:?}",
+                world.hosts[host].port.news
+            );
+            assert_eq!(
+                count(&world, host, IS_GONE),
+                0,
+                "seed {seed} {:?}",
+                world.hosts[host].port.news
+            );
+            assert_eq!(world.hosts[host].endpoint.depths().peers, 1);
+        }
+    }
+}
+
+#[test]
+fn a_port_talks_to_itself() {
+    let mut world = World::new(1, 3);
+    for k in 0..20u8 {
+        send(&mut world, 0, 0, &[k; 3_000]);
+    }
+    world.run(Span::from_ms(100));
+    assert_eq!(count(&world, 0, IS_UP), 1);
+    let texts = texts(&mut world, 0);
+    assert_eq!(texts.len(), 20);
+    assert!(texts.iter().zip(0u8..).all(|(text, k)| *text == [k; 3_000]));
+    world.act(0, |endpoint, now, port| endpoint.close(now, port));
+    world.run(Span::from_ms(100));
+    assert!(world.hosts[0].endpoint.is_drained());
+}
+
+#[test]
+fn a_peer_that_restarts_is_a_new_peer() {
+    for by_itself in [true, false] {
+        let mut world = World::new(2, 4);
+        send(&mut world, 0, 1, b"old");
+        world.run(Span::from_ms(10));
+        world.hosts[0].port.take();
+        world.restart(1, 200);
+        if by_itself {
+            send(&mut world, 1, 0, b"new");
+        } else {
+            // The first thing that we say shows it.
+            send(&mut world, 0, 1, b"lost");
+        }
+        world.run(Span::from_ms(20));
+        let gone = News::Gone(address(1), Cause::Restarted);
+        assert!(world.hosts[0].port.news.contains(&gone), "{by_itself}");
+        world.hosts[1].port.take();
+        send(&mut world, 0, 1, b"again");
+        world.run(Span::from_ms(20));
+        assert_eq!(texts(&mut world, 1), [b"again"]);
+    }
+}
+
+#[test]
+fn a_silent_peer_is_gone_with_all_that_was_pending_and_may_come_back() {
+    let mut world = World::new(2, 5);
+    send(&mut world, 0, 1, b"hello");
+    let op = world.hosts[0].port.post(1, 100_000);
+    world.act(1, |endpoint, now, port| {
+        let source = port.lend(vec![1; 100_000]);
+        endpoint.send_normal(now, address(0), 2, source, 100_000, port);
+        let source = port.lend(vec![1; 100_000]);
+        endpoint.send_normal(now, address(0), 1, source, 100_000, port);
+    });
+    world.run_until(Span::from_ms(10), |world| {
+        world.hosts[0].endpoint.traffic().bytes_in > 20_000
+    });
+    world.hosts[1].is_cut = true;
+    world.act(0, |endpoint, now, port| {
+        let source = port.lend(vec![1; 10]);
+        endpoint.send_normal(now, address(1), 1, source, 10, port);
+    });
+    let start = world.now;
+    world.run_until(Span::from_ms(10_000), |world| count(world, 0, IS_GONE) > 0);
+    assert!(world.now.since(start) < Span::from_ms(3_300));
+    let news = world.hosts[0].port.take();
+    let silent = |cause: &Cause| matches!(cause, Cause::Silent(_));
+    assert!(matches!(news.last(), Some(News::Gone(_, cause)) if silent(cause)));
+    let failed = |result: &Result<(), OpError>| matches!(result, Err(OpError::PeerGone(cause)) if silent(cause));
+    assert!(news.iter().any(
+        |news| matches!(news, News::Received { op: it, result, .. } if *it == op && failed(result))
+    ));
+    assert!(
+        news.iter()
+            .any(|news| matches!(news, News::Sent(_, 10, result) if failed(result)))
+    );
+    assert_eq!(world.hosts[0].port.withdrawn, 1);
+    let depths = world.hosts[0].endpoint.depths();
+    assert_eq!(
+        (depths.peers, depths.pool_bytes, depths.unexpected),
+        (0, 0, 0)
+    );
+
+    world.hosts[1].is_cut = false;
+    world.run(Span::from_ms(5_000));
+    world.hosts[1].port.take();
+    send(&mut world, 0, 1, b"back");
+    world.run(Span::from_ms(500));
+    assert_eq!(texts(&mut world, 1), [b"back"]);
+}
+
+#[test]
+fn an_idle_peer_that_vanishes_is_noticed() {
+    let mut world = World::new(2, 5);
+    send(&mut world, 0, 1, b"hello");
+    world.run(Span::from_ms(60_000));
+    assert_eq!(count(&world, 0, IS_GONE), 0);
+    world.hosts[1].is_cut = true;
+    world.run(Span::from_ms(14_000));
+    assert_eq!(count(&world, 0, IS_GONE), 1);
+}
+
+#[test]
+fn a_pause_shorter_than_the_limit_costs_nothing() {
+    let mut world = World::new(2, 6);
+    send(&mut world, 0, 1, b"one");
+    world.run(Span::from_ms(10));
+    world.hosts[1].is_cut = true;
+    for k in 0..100u8 {
+        send(&mut world, 0, 1, &[k]);
+    }
+    world.run(Span::from_ms(2_000));
+    world.hosts[1].is_cut = false;
+    world.run(Span::from_ms(1_000));
+    assert_eq!(texts(&mut world, 1).len(), 101);
+    assert_eq!(count(&world, 0, IS_GONE), 0);
+}
+
+#[test]
+fn what_was_sent_before_close_arrives_before_it() {
+    for seed in 0..100 {
+        let mut world = World::new(2, seed);
+        world.faults = Faults::all([0, 100, 200][seed as usize % 3]);
+        send(&mut world, 0, 1, b"first");
+        world.run(Span::from_ms(2_000));
+        let post = world.hosts[1].port.post(1, 10);
+        for k in 0..50u8 {
+            send(&mut world, 0, 1, &[k; 1_000]);
+        }
+        world.act(0, |endpoint, now, port| {
+            for channel in [1, 2] {
+                let source = port.lend(vec![9; 10]);
+                endpoint.send_normal(now, address(1), channel, source, 10, port);
+            }
+            endpoint.close(now, port);
+        });
+        world.run_until(Span::from_ms(20_000), |world| {
+            world.hosts[0].endpoint.is_drained()
+        });
+        world.run(Span::from_ms(100));
+        assert_eq!(count(&world, 1, IS_SYSTEM), 51, "seed {seed}");
+        let port = &world.hosts[1].port;
+        assert_eq!(port.memory[&post], [9; 10]);
+        assert_eq!(
+            port.news.back(),
+            Some(&News::Gone(address(0), Cause::Closed))
+        );
+        assert_eq!(port.withdrawn, 1);
+        assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
+    }
+}
+
+/// [WIRE-12.4]: what was held back is news when it comes, but not of where the peer is.
+#[test]
+fn what_is_played_back_from_elsewhere_moves_nobody() {
+    let mut world = World::new(3, 10);
+    send(&mut world, 1, 0, b"hello");
+    world.run(Span::from_ms(20));
+    texts(&mut world, 0);
+    world.record = Some(Vec::new());
+    world.hosts[0].is_cut = true;
+    send(&mut world, 1, 0, b"held back");
+    world.hosts[0].is_cut = false;
+    let (.., bytes) = world.record.take().unwrap().remove(0);
+    let now = world.now;
+    world.deliver_at(now, 2, 0, bytes);
+    world.run(Span::from_us(5));
+    assert_eq!(texts(&mut world, 0), [b"held back"]);
+    send(&mut world, 0, 1, b"still there");
+    world.run(Span::from_us(50));
+    assert_eq!(texts(&mut world, 1), [b"still there"]);
+}
+
+/// Two set-ups cross, and somebody who has kept back what belongs to one plays it back when all is over ([WIRE-4.8]).
+#[test]
+fn a_set_up_that_another_has_crossed_is_over_with_it() {
+    let mut world = World::new(2, 9);
+    world.record = Some(Vec::new());
+    send(&mut world, 1, 0, b"once");
+    world.run(Span::from_us(15));
+    world.hosts[0].is_cut = true;
+    world.run(Span::from_us(10));
+    world.hosts[0].is_cut = false;
+    let kept_back = world.record.take().unwrap();
+    assert!(kept_back.len() >= 4, "CONFIRM and DATA have left");
+    send(&mut world, 0, 1, b"other");
+    world.run(Span::from_ms(20));
+    assert_eq!(texts(&mut world, 0), [b"once"]);
+    world.act(1, |endpoint, now, port| endpoint.close(now, port));
+    world.run(Span::from_ms(20));
+    assert_eq!(count(&world, 0, IS_GONE), 1);
+    for (from, to, bytes) in kept_back {
+        let now = world.now;
+        world.deliver_at(now, from, to, bytes);
+        world.run(Span::from_ms(1));
+    }
+    assert_eq!(count(&world, 0, IS_SYSTEM), 0);
+    assert_eq!(world.hosts[0].endpoint.depths().peers, 0);
+}
+
+/// [SEM-7.4]: whoever computes while a peer leaves has the peer's messages first. The peer need not wait for that, and is not
+/// looked for.
+#[test]
+fn a_peer_that_takes_leave_is_gone_once_the_program_has_heard_what_came_before() {
+    for seed in 0..60 {
+        // By the socket, and by the ring of an interface program.
+        let mut world = match seed % 2 {
+            0 => World::new(2, seed),
+            _ => World::with_front(seed),
+        };
+        send(&mut world, 0, 1, b"first");
+        world.run(Span::from_ms(20));
+        world.faults = Faults::all([0, 50, 200][seed as usize % 3]);
+        let post = world.hosts[1].port.post(1, 10);
+        world.hosts[1].port.is_away = true;
+        world.act(0, |endpoint, now, port| {
+            for channel in [1, 2] {
+                let source = port.lend(vec![9; 10]);
+                endpoint.send_normal(now, address(1), channel, source, 10, port);
+            }
+        });
+        world.run(Span::from_ms(500));
+        world.act(0, |endpoint, now, port| endpoint.close(now, port));
+        world.run_until(Span::from_ms(1_000), |world| {
+            world.hosts[0].endpoint.is_drained()
+        });
+        world.run(Span::from_ms(100));
+        let sent = world.hosts[1].endpoint.traffic().packets_out;
+        world.run(Span::from_ms(60_000));
+        assert_eq!(count(&world, 1, IS_GONE), 0, "seed {seed}");
+        assert_eq!(world.hosts[1].endpoint.traffic().packets_out, sent);
+
+        world.hosts[1].port.is_away = false;
+        world.act(1, |endpoint, now, port| {
+            port.meet_waiting(now, endpoint);
+            endpoint.see_off(now, port);
+        });
+        let port = &world.hosts[1].port;
+        assert_eq!(port.memory[&post], [9; 10], "seed {seed}");
+        assert_eq!(
+            port.news.back(),
+            Some(&News::Gone(address(0), Cause::Closed))
+        );
+        assert_eq!(port.withdrawn, 1);
+        assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
+    }
+}
+
+/// Or once it takes leave itself, or the peer is back.
+#[test]
+fn a_peer_that_has_left_is_not_waited_for() {
+    for returns in [false, true] {
+        let mut world = World::new(2, 8);
+        world.hosts[1].port.is_away = true;
+        world.act(0, |endpoint, now, port| {
+            let source = port.lend(vec![9; 10]);
+            endpoint.send_normal(now, address(1), 1, source, 10, port);
+        });
+        world.run(Span::from_ms(20));
+        world.act(0, |endpoint, now, port| endpoint.close(now, port));
+        world.run(Span::from_ms(20));
+        assert_eq!(count(&world, 1, IS_GONE), 0);
+        if returns {
+            world.restart(0, 200);
+            send(&mut world, 0, 1, b"back");
+            world.run(Span::from_ms(20));
+            let gone = News::Gone(address(0), Cause::Closed);
+            assert!(world.hosts[1].port.news.contains(&gone));
+            assert_eq!(texts(&mut world, 1), [b"back"]);
+        } else {
+            world.act(1, |endpoint, now, port| endpoint.close(now, port));
+            assert!(world.hosts[1].endpoint.is_drained());
+        }
+    }
+}
+
+#[test]
+fn who_cannot_be_reached() {
+    // Nobody there.
+    let mut world = World::new(2, 7);
+    world.hosts[1].is_cut = true;
+    send(&mut world, 0, 1, b"hello");
+    world.run(Span::from_ms(4_000));
+    let expected = News::Sent(1, 5, Err(OpError::Unreachable));
+    assert_eq!(world.hosts[0].port.take(), [expected]);
+    // The network says so.
+    send(&mut world, 0, 1, b"hello");
+    world.act(0, |endpoint, now, port| {
+        endpoint.unreachable(now, path(1), port)
+    });
+    let expected = News::Sent(2, 5, Err(OpError::NoPort));
+    assert_eq!(world.hosts[0].port.take(), [expected]);
+    // The driver knows no way.
+    world.hosts[0].port.unreachable = true;
+    send(&mut world, 0, 1, b"hello");
+    let expected = News::Sent(3, 5, Err(OpError::Unreachable));
+    assert_eq!(world.hosts[0].port.take(), [expected]);
+}
+
+#[test]
+fn another_job_is_refused() {
+    let mut world = World::new(2, 8);
+    world.hosts[1].endpoint =
+        Endpoint::new(bcl_proto::Config::new(address(1), 100, [1, 2]), &[8; 32]);
+    send(&mut world, 0, 1, b"hello");
+    world.run(Span::from_ms(100));
+    let expected = News::Sent(1, 5, Err(OpError::KeyMismatch));
+    assert_eq!(world.hosts[0].port.take(), [expected]);
+    assert!(world.hosts[1].port.news.is_empty());
+    assert!(world.hosts[1].endpoint.drops().job > 0);
+}
+
+#[test]
+fn another_version_is_refused() {
+    let mut world = World::new(2, 8);
+    send(&mut world, 0, 1, b"hello");
+    // What a peer of version 2 would say, from what ours says.
+    let refusal = |world: &World| {
+        let mut bytes = vec![0u8; 64];
+        bytes[..4].copy_from_slice(&[0x42, 0x43, 2, 15]);
+        let id = world.hosts[0].endpoint.peers().count() as u32;
+        assert_eq!(id, 1);
+        bytes
+    };
+    let mut bytes = refusal(&world);
+    let (from, to, hello) = {
+        let mut recorded = World::new(2, 8);
+        recorded.record = Some(Vec::new());
+        send(&mut recorded, 0, 1, b"hello");
+        recorded.record.unwrap().remove(0)
+    };
+    assert_eq!((from, to), (0, 1));
+    bytes[8..12].copy_from_slice(&hello[12..16]);
+    bytes[18..20].copy_from_slice(&5u16.to_le_bytes());
+    world.hosts[1].is_cut = true;
+    for _ in 0..2 {
+        world.act(0, |endpoint, now, port| {
+            endpoint.handle(now, path(1), &bytes, port)
+        });
+    }
+    let error = OpError::VersionMismatch { ours: 1, theirs: 2 };
+    assert_eq!(world.hosts[0].port.take(), [News::Sent(1, 5, Err(error))]);
+}
+
+/// The next datagram of a host, and where it is to go.
+fn next_datagram(world: &mut World, host: usize) -> Option<(Path, Vec<u8>)> {
+    let now = world.now;
+    let bcl_protocol_tests::Host { endpoint, port, .. } = &mut world.hosts[host];
+    let transmit = endpoint.poll_transmit(now, port)?;
+    Some((
+        transmit.path,
+        bcl_protocol_tests::datagram(endpoint, port, &transmit)?,
+    ))
+}
+
+/// What a host receives, and all that it has to say to it.
+fn receive(world: &mut World, host: usize, from: Path, bytes: &[u8]) -> Vec<(Path, Vec<u8>)> {
+    let now = world.now;
+    let bcl_protocol_tests::Host { endpoint, port, .. } = &mut world.hosts[host];
+    endpoint.handle(now, from, bytes, port);
+    std::iter::from_fn(|| next_datagram(world, host)).collect()
+}
+
+fn is_at(world: &World) -> Path {
+    world.hosts[1].endpoint.peers().next().unwrap().path
+}
+
+#[test]
+fn a_host_that_moves_is_found() {
+    let mut world = World::new(2, 8);
+    send(&mut world, 0, 1, b"hello");
+    world.run(Span::from_ms(10));
+    let to = "10.9.9.9:20005".parse().unwrap();
+    let (here, there) = (path(0), Path { to, rail: 0 });
+    let now = world.now;
+    let bcl_protocol_tests::Host { endpoint, port, .. } = &mut world.hosts[0];
+    endpoint.send_system(now, address(1), b"moved", port, |port| port.new_op());
+    let (_, moved) = next_datagram(&mut world, 0).unwrap();
+    // It is asked where it seems to be, and is not there before it answers from there.
+    let said = receive(&mut world, 1, there, &moved);
+    let asked: Vec<_> = said.iter().filter(|(to, _)| *to == there).collect();
+    assert_eq!((asked.len(), is_at(&world)), (1, here));
+    let answers = receive(&mut world, 0, path(1), &asked[0].1);
+    receive(&mut world, 1, here, &answers[0].1);
+    assert_eq!(is_at(&world), here);
+    receive(&mut world, 1, there, &answers[0].1);
+    assert_eq!(is_at(&world), there);
+    // A copy from yet another place moves nothing.
+    let said = receive(&mut world, 1, here, &moved);
+    assert!(said.iter().all(|(to, _)| *to == there));
+}
+
+#[test]
+fn copies_of_an_ended_connection_change_nothing() {
+    let mut world = World::new(2, 9);
+    world.record = Some(Vec::new());
+    for k in 0..20 {
+        send(&mut world, 0, 1, &[k; 100]);
+        send(&mut world, 1, 0, &[k; 100]);
+    }
+    world.run(Span::from_ms(10));
+    world.act(0, |endpoint, now, port| endpoint.close(now, port));
+    world.run(Span::from_ms(10));
+    assert_eq!(texts(&mut world, 1).len(), 20);
+    let record = world.record.take().unwrap();
+    for span in [Span::from_ms(1), Span::from_ms(20_000)] {
+        for (from, to, bytes) in &record {
+            if *to == 1 {
+                world.deliver_at(world.now, *from, *to, bytes.clone());
+            }
+        }
+        world.run(span);
+        assert!(world.hosts[1].port.news.is_empty());
+        assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
+    }
+}
+
+#[test]
+fn forged_and_copied_packets_change_nothing() {
+    let mut world = World::new(2, 10);
+    world.record = Some(Vec::new());
+    send(&mut world, 0, 1, b"hello");
+    world.act(0, |endpoint, now, port| {
+        let source = port.lend(vec![1; 50_000]);
+        endpoint.send_normal(now, address(1), 1, source, 50_000, port);
+    });
+    world.run(Span::from_ms(50));
+    let record = world.record.take().unwrap();
+    let before = format!("{:?}", world.hosts[1].port.news);
+    let info = |world: &World| {
+        let mut info = world.hosts[1].endpoint.peers().next().unwrap();
+        (info.traffic, info.drops) = Default::default();
+        format!("{info:?} {:?}", world.hosts[1].endpoint.depths())
+    };
+    let state = info(&world);
+    for round in 0..20_000u64 {
+        let (_, _, bytes) = &record[world.random() as usize % record.len()];
+        let mut bytes = bytes.clone();
+        if round % 4 != 0 {
+            // Kinds, acknowledgements, sequences: whatever the forger likes, but for the check.
+            for _ in 0..1 + world.random() % 3 {
+                let at = 3 + world.random() as usize % (bytes.len() - 3);
+                bytes[at] = world.random() as u8;
+            }
+        }
+        let now = world.now;
+        let bcl_protocol_tests::Host { endpoint, port, .. } = &mut world.hosts[1];
+        endpoint.handle(now, path(0), &bytes, port);
+        while endpoint.poll_transmit(now, port).is_some() {}
+    }
+    assert_eq!(format!("{:?}", world.hosts[1].port.news), before);
+    assert_eq!(info(&world), state);
+    assert_eq!(world.now, Time(world.now.0));
+}

@@ -1,0 +1,284 @@
+//! Messages arrive once, in order and intact, whatever the network does.
+
+use bcl_proto::{OpError, Span};
+use bcl_protocol_tests::{Faults, News, World, address};
+
+/// The k-th system message from a host.
+fn content(host: usize, k: usize, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|i| (host * 31 + k * 7 + i * 13) as u8)
+        .collect()
+}
+
+fn len_of(k: usize) -> usize {
+    [8, 0, 100, 1_408, 1_409, 5_000, 8_192][k % 7]
+}
+
+fn send_system(world: &mut World, from: usize, to: usize, data: &[u8]) -> bool {
+    world.act(from, |endpoint, now, port| {
+        endpoint.send_system(now, address(to), data, port, |port| port.new_op())
+    })
+}
+
+/// Takes and releases what has come; its contents.
+fn take_system(world: &mut World, host: usize) -> Vec<Vec<u8>> {
+    let news = world.hosts[host].port.take();
+    let mut taken = Vec::new();
+    for item in news {
+        if let News::System(_, handle) = item {
+            let endpoint = &mut world.hosts[host].endpoint;
+            taken.push(endpoint.data(&handle).to_vec());
+            assert!(endpoint.release(&handle));
+            assert!(!endpoint.release(&handle));
+        }
+    }
+    taken
+}
+
+fn system_both_ways(seed: u64, faults: Faults, count: usize) -> World {
+    let mut world = World::new(2, seed);
+    world.faults = faults;
+    let mut received = [0, 0];
+    for k in 0..count {
+        for (from, to) in [(0, 1), (1, 0)] {
+            send_system(&mut world, from, to, &content(from, k, len_of(k)));
+        }
+        world.run(Span::from_us(seed % 50));
+    }
+    world.run_until(Span::from_ms(60_000), |world| {
+        for host in [0, 1] {
+            for bytes in take_system(world, host) {
+                let k = received[host];
+                assert_eq!(bytes, content(1 - host, k, len_of(k)), "message {k}");
+                received[host] += 1;
+            }
+        }
+        received == [count, count]
+    });
+    world.run(Span::from_ms(5_000));
+    for host in [0, 1] {
+        assert!(take_system(&mut world, host).is_empty());
+        let depths = world.hosts[host].endpoint.depths();
+        assert_eq!((depths.pending, depths.unreleased), (0, 0));
+        assert_eq!((depths.pool_bytes, depths.stash_bytes), (0, 0));
+    }
+    world
+}
+
+#[test]
+fn system_messages_on_a_good_network() {
+    let world = system_both_ways(1, Faults::default(), 500);
+    let traffic = world.hosts[0].endpoint.traffic();
+    assert_eq!(
+        (traffic.retransmits, traffic.duplicates),
+        (0, 0),
+        "{traffic:?}"
+    );
+}
+
+#[test]
+fn system_messages_on_bad_networks() {
+    for seed in 0..100 {
+        system_both_ways(seed, Faults::all([10, 100, 300][seed as usize % 3]), 60);
+    }
+}
+
+/// Normal messages of all lengths on several channels, posted early and late.
+fn normal_messages(seed: u64, faults: Faults, count: usize) {
+    let mut world = World::new(2, seed);
+    world.faults = faults;
+    let lens = [8, 0, 1_500, 8_192, 8_193, 40_000, 300_000];
+    let channel_of = |k: usize| 1 + (k % 3) as u16;
+    let mut posts = Vec::new();
+    let mut post = |world: &mut World, k: usize| {
+        let op = world.hosts[1].port.post(channel_of(k), 300_000);
+        posts.push((op, k));
+        world.flush(1);
+    };
+    for k in 0..count / 2 {
+        post(&mut world, k);
+    }
+    for k in 0..count {
+        let bytes = content(0, k, lens[k % lens.len()]);
+        world.act(0, |endpoint, now, port| {
+            let len = bytes.len() as u64;
+            let op = port.lend(bytes);
+            endpoint.send_normal(now, address(1), channel_of(k), op, len, port);
+        });
+    }
+    world.run(Span::from_ms(seed % 20));
+    for k in count / 2..count {
+        post(&mut world, k);
+        world.run(Span::from_us(seed * 10));
+    }
+    let is_end = |news: &News| matches!(news, News::Received { .. });
+    let is_sent = |news: &News| matches!(news, News::Sent(..));
+    world.run_until(Span::from_ms(120_000), |world| {
+        world.hosts[1].port.count(is_end) == count && world.hosts[0].port.count(is_sent) == count
+    });
+    for news in world.hosts[1].port.take() {
+        if let News::Received {
+            op,
+            channel,
+            len_bytes,
+            result,
+            ..
+        } = news
+        {
+            assert_eq!(result, Ok(()));
+            let k = posts.iter().find(|(post, _)| *post == op).unwrap().1;
+            assert_eq!(channel, channel_of(k));
+            let expected = content(0, k, lens[k % lens.len()]);
+            assert_eq!(len_bytes, expected.len() as u64, "message {k}");
+            assert!(world.hosts[1].port.memory[&op].starts_with(&expected));
+        }
+    }
+    for news in world.hosts[0].port.take() {
+        if let News::Sent(_, _, result) = news {
+            assert_eq!(result, Ok(()));
+        }
+    }
+    world.run(Span::from_ms(300));
+    let depths = world.hosts[1].endpoint.depths();
+    assert_eq!(
+        (depths.unexpected, depths.pool_bytes, depths.stash_bytes),
+        (0, 0, 0)
+    );
+    assert_eq!(world.hosts[0].endpoint.depths().pending, 0);
+}
+
+#[test]
+fn normal_messages_on_a_good_network() {
+    normal_messages(3, Faults::default(), 60);
+}
+
+#[test]
+fn normal_messages_on_bad_networks() {
+    for seed in 0..100 {
+        normal_messages(seed, Faults::all([10, 100, 300][seed as usize % 3]), 28);
+    }
+}
+
+#[test]
+fn a_message_too_long_is_an_error_on_both_sides() {
+    for len in [100, 8_000, 50_000] {
+        let mut world = World::new(2, 5);
+        world.hosts[1].port.post(9, 50);
+        let second = world.hosts[1].port.post(9, 50);
+        for bytes in [vec![1; len], vec![2; 40]] {
+            world.act(0, |endpoint, now, port| {
+                let len = bytes.len() as u64;
+                let op = port.lend(bytes);
+                endpoint.send_normal(now, address(1), 9, op, len, port);
+            });
+        }
+        world.run(Span::from_ms(200));
+        let error = Err(OpError::Truncated {
+            len_bytes: len as u64,
+            capacity_bytes: 50,
+        });
+        let sent: Vec<_> = world.hosts[0]
+            .port
+            .take()
+            .into_iter()
+            .filter_map(|news| match news {
+                News::Sent(_, len, result) => Some((len, result)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(sent, [(len as u64, error), (40, Ok(()))]);
+        assert_eq!(world.hosts[1].port.memory[&1], [0; 50]);
+        assert!(world.hosts[1].port.memory[&second].starts_with(&[2; 40]));
+    }
+}
+
+#[test]
+fn a_full_receiver_delays_and_loses_nothing() {
+    let mut world = World::with(2, 1, |_, config| config.pool_bytes = 64 << 10);
+    world.faults = Faults::all(20);
+    let mut held = Vec::new();
+    for k in 0..200 {
+        send_system(&mut world, 0, 1, &content(0, k, 3_000));
+    }
+    let mut next = 0;
+    for _ in 0..2_000 {
+        world.run(Span::from_us(500));
+        for news in world.hosts[1].port.take() {
+            if let News::System(_, handle) = news {
+                let bytes = world.hosts[1].endpoint.data(&handle).to_vec();
+                assert_eq!(bytes, content(0, next, 3_000));
+                next += 1;
+                held.push(handle);
+            }
+        }
+        // Most of the pool stays taken; any may be released first.
+        if held.len() > 1 {
+            let index = world.random() as usize % held.len();
+            let handle = held.swap_remove(index);
+            assert!(world.hosts[1].endpoint.release(&handle));
+        }
+        assert!(world.hosts[1].endpoint.depths().pool_bytes <= 64 << 10);
+    }
+    assert_eq!(next, 200);
+    assert!(world.hosts[1].endpoint.traffic().refusals_out > 0);
+}
+
+#[test]
+fn a_program_that_takes_no_events_holds_up_its_senders() {
+    let mut world = World::new(2, 1);
+    send_system(&mut world, 0, 1, b"up");
+    world.run(Span::from_ms(5));
+    take_system(&mut world, 1);
+    world.hosts[1].port.is_full = true;
+    for k in 0..50 {
+        send_system(&mut world, 0, 1, &content(0, k, 500));
+    }
+    world.run(Span::from_ms(300));
+    assert!(take_system(&mut world, 1).is_empty());
+    world.hosts[1].port.is_full = false;
+    world.run(Span::from_ms(100));
+    let taken = take_system(&mut world, 1);
+    assert_eq!(taken.len(), 50);
+    for (k, bytes) in taken.iter().enumerate() {
+        assert_eq!(*bytes, content(0, k, 500));
+    }
+}
+
+#[test]
+fn channels_and_classes_do_not_hold_up_each_other() {
+    let mut world = World::new(2, 1);
+    for (channel, len) in [(1, 100_000), (2, 100), (3, 20_000)] {
+        world.act(0, |endpoint, now, port| {
+            let op = port.lend(vec![channel as u8; len]);
+            endpoint.send_normal(now, address(1), channel, op, len as u64, port);
+        });
+    }
+    send_system(&mut world, 0, 1, b"system");
+    world.hosts[1].port.post(3, 20_000);
+    world.run(Span::from_ms(50));
+    let news = world.hosts[1].port.take();
+    assert!(news.iter().any(|news| matches!(news, News::System(..))));
+    let received = |news: &News| matches!(news, News::Received { channel: 3, .. });
+    assert!(news.iter().any(received));
+    assert_eq!(world.hosts[1].endpoint.depths().unexpected, 2);
+}
+
+#[test]
+fn unreliable_messages_come_at_most_once() {
+    let mut world = World::new(2, 9);
+    send_system(&mut world, 0, 1, b"up");
+    world.run(Span::from_ms(5));
+    take_system(&mut world, 1);
+    world.faults = Faults::all(200);
+    let mut seen = std::collections::BTreeSet::new();
+    for k in 0u32..500 {
+        world.act(0, |endpoint, now, port| {
+            assert!(endpoint.send_unreliable(now, address(1), &k.to_le_bytes(), port));
+        });
+        world.run(Span::from_us(20));
+        for bytes in take_system(&mut world, 1) {
+            assert!(seen.insert(bytes), "twice");
+        }
+    }
+    assert!((250..500).contains(&seen.len()), "{}", seen.len());
+}

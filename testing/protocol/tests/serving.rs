@@ -1,0 +1,245 @@
+//! A port whose connections an interface program serves ([MCP-1], [MCP-6]). The peer has none.
+
+use bcl_layout::control::Grant;
+use bcl_mcp_model::Window;
+use bcl_proto::{Action, Atomic, Rma, Span};
+
+use bcl_protocol_tests::{News, World, address};
+
+fn send(world: &mut World, from: usize, bytes: &[u8]) {
+    let to = address(1 - from);
+    world.act(from, |endpoint, now, port| {
+        endpoint.send_system(now, to, bytes, port, |port| port.new_op());
+    });
+}
+
+/// First bytes of the system messages that a host has been told of.
+fn messages(world: &mut World, host: usize) -> Vec<u8> {
+    let host = &mut world.hosts[host];
+    let news = host.port.take();
+    let handles = news.iter().filter_map(|news| match news {
+        News::System(_, handle) => Some(*handle),
+        _ => None,
+    });
+    handles
+        .map(|handle| {
+            let first = host.endpoint.data(&handle)[0];
+            host.endpoint.release(&handle);
+            first
+        })
+        .collect()
+}
+
+/// Both know each other, and the interface program serves.
+fn set_up(seed: u64) -> World {
+    let mut world = World::with_front(seed);
+    send(&mut world, 0, &[0]);
+    world.run(Span::from_ms(5));
+    assert_eq!(messages(&mut world, 1), [0]);
+    assert_eq!(world.front().entered.len(), 1);
+    world.hosts[0].port.take();
+    world
+}
+
+#[test]
+fn what_came_before_the_agent_had_answered_comes_again_soon() {
+    let mut world = World::with_front(1);
+    world.front().has_agent = false;
+    for number in 0..5 {
+        send(&mut world, 0, &[number; 1000]);
+    }
+    world.run(Span::from_us(100));
+    assert_eq!(world.hosts[1].endpoint.drops().bypass, 5);
+    assert_eq!(messages(&mut world, 1), []);
+    world.front().has_agent = true;
+    world.flush(1);
+    // There and back and there, and no timeout.
+    world.run(Span::from_us(60));
+    assert_eq!(messages(&mut world, 1), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn without_an_agent_it_goes_on_as_ever() {
+    let mut world = World::with_front(1);
+    world.front().has_agent = false;
+    send(&mut world, 0, &[7]);
+    world.run(Span::from_us(100));
+    world.act(1, |endpoint, now, port| {
+        let entering = endpoint.next_to_enter(now, port).expect("a connection");
+        assert_eq!((entering.peer, entering.expected), (address(0), 0));
+        endpoint.not_entered(now, entering.id, port);
+    });
+    world.run(Span::from_ms(1));
+    assert_eq!(messages(&mut world, 1), [7]);
+}
+
+/// [WIRE-9.5]: the program does not know what the interface program refuses, and must not acknowledge it.
+#[test]
+fn a_system_message_that_is_refused_is_not_acknowledged_by_what_the_program_sends() {
+    let mut world = set_up(2);
+    world.hosts[1].port.is_full = true;
+    world.flush(1);
+    for number in 1..4 {
+        send(&mut world, 0, &[number; 100]);
+    }
+    // What comes after it and is for the program.
+    world.act(0, |endpoint, now, port| {
+        let op = port.lend(vec![9; 100_000]);
+        endpoint.send_normal(now, address(1), 3, op, 100_000, port);
+    });
+    for _ in 0..100 {
+        send(&mut world, 1, &[8]);
+        world.run(Span::from_us(20));
+    }
+    assert!(world.front().port.counters.refused > 0);
+    assert_eq!(messages(&mut world, 1), []);
+    world.hosts[1].port.is_full = false;
+    world.flush(1);
+    world.run(Span::from_ms(50));
+    assert_eq!(messages(&mut world, 1), [1, 2, 3]);
+}
+
+/// What the interface program has acknowledged is not sent again by itself ([MCP-6.4]).
+#[test]
+fn a_refusal_of_a_normal_message_is_told_until_it_is_heard() {
+    let mut world = set_up(3);
+    world.hosts[1].port.is_full = true;
+    world.act(0, |endpoint, now, port| {
+        let op = port.lend(vec![9; 100]);
+        endpoint.send_normal(now, address(1), 3, op, 100, port);
+    });
+    world.run(Span::from_us(15));
+    world.hosts[0].is_cut = true;
+    world.run(Span::from_ms(1));
+    world.hosts[0].is_cut = false;
+    world.hosts[1].port.is_full = false;
+    world.hosts[1].port.post(3, 100);
+    world.run(Span::from_ms(50));
+    let received = |news: &News| matches!(news, News::Received { result: Ok(()), .. });
+    assert_eq!(world.hosts[1].port.count(received), 1);
+}
+
+#[test]
+fn a_message_comes_together_from_pieces_that_others_have_placed() {
+    let mut world = set_up(4);
+    let buffer = world.hosts[1].port.post(3, 50_000);
+    world.act(0, |endpoint, now, port| {
+        let op = port.lend((0..50_000).map(|at| at as u8).collect());
+        endpoint.send_normal(now, address(1), 3, op, 50_000, port);
+    });
+    world.run_until(Span::from_ms(1), |world| {
+        !world.hosts[1].port.granted.is_empty()
+    });
+    let (connection, message, op, len_bytes) = world.hosts[1].port.granted[0];
+    assert_eq!((op, len_bytes), (buffer, 50_000));
+    world.front().port.control.grants[0] = Grant {
+        connection,
+        message,
+        window: 99,
+        place: 8,
+        len_bytes,
+    };
+    let window = Window {
+        memory: vec![0; 60_000],
+        len_bytes: 60_000,
+        access: 0,
+    };
+    world.front().port.enter_window(99, window);
+    world.run(Span::from_ms(5));
+    let received = |news: &News| matches!(news, News::Received { result: Ok(()), .. });
+    assert_eq!(world.hosts[1].port.count(received), 1);
+    assert!(
+        world.hosts[1].port.memory[&buffer]
+            .iter()
+            .all(|byte| *byte == 0)
+    );
+    let memory = &world.front().port.window(99).expect("a window").memory;
+    let is_there = |(at, byte): (usize, &u8)| *byte == at as u8;
+    assert!(memory[8..50_008].iter().enumerate().all(is_there));
+}
+
+fn rma(world: &mut World, window: u16, offset: u64, action: Action) {
+    world.act(0, |endpoint, now, port| {
+        let op = port.lend(vec![5; action.len_bytes() as usize]);
+        let rma = Rma {
+            op,
+            window,
+            offset,
+            action,
+        };
+        endpoint.rma(now, address(1), rma, port);
+    });
+}
+
+#[test]
+fn the_port_is_told_of_what_was_written_and_only_then() {
+    let mut world = set_up(5);
+    for (number, access) in [(1, 7), (2, 15)] {
+        let window = Window {
+            memory: vec![0; 10_000],
+            len_bytes: 10_000,
+            access,
+        };
+        world.front().port.enter_window(number, window);
+    }
+    // The process is somewhere else.
+    world.front().looks = false;
+    for window in [1, 2] {
+        rma(&mut world, window, 16, Action::Put { len_bytes: 5000 });
+        let add = Action::Atomic(Atomic::FetchAdd(3));
+        rma(&mut world, window, 8, add);
+    }
+    world.run(Span::from_ms(5));
+    let done = |news: &News| matches!(news, News::Rma(_, _, Ok(())));
+    assert_eq!(world.hosts[0].port.count(done), 4, "nobody had to look");
+    world.front().looks = true;
+    world.flush(1);
+    let told = world.hosts[1].port.take();
+    assert_eq!(told, [News::Written(2, 16, 5000), News::Written(2, 8, 8)]);
+}
+
+#[test]
+fn a_connection_that_is_taken_back_goes_on_where_the_interface_program_was() {
+    for seed in 0..20 {
+        let mut world = set_up(seed);
+        world.faults.loss = 50;
+        world.faults.reordering = 50;
+        world.hosts[1].port.windows.insert(1, vec![0; 64]);
+        let window = Window {
+            memory: vec![0; 64],
+            len_bytes: 64,
+            access: 7,
+        };
+        world.front().port.enter_window(1, window);
+        for number in 1..60 {
+            send(&mut world, 0, &[number; 500]);
+            rma(&mut world, 1, 8, Action::Atomic(Atomic::FetchAdd(1)));
+        }
+        world.run(Span::from_us(100 + 40 * seed));
+        let id = world.front().entered[0];
+        world.act(1, |endpoint, _, _| endpoint.give_back(id));
+        world.run(Span::from_ms(2_000));
+        let told = messages(&mut world, 1);
+        assert_eq!(told, (1..60).collect::<Vec<u8>>(), "{seed}");
+        let done = |news: &News| matches!(news, News::Rma(_, _, Ok(())));
+        assert_eq!(world.hosts[0].port.count(done), 59, "{seed}");
+        // Each was performed once, here or there.
+        let here = world.hosts[1].port.windows[&1][8];
+        let there = world.front().port.window(1).expect("a window").memory[8];
+        assert_eq!(here + there, 59, "{seed}");
+    }
+}
+
+#[test]
+fn what_goes_on_to_come_past_the_interface_program_is_taken_back() {
+    let mut world = set_up(6);
+    let id = world.front().entered[0];
+    // As if the interface program had been taken off the link.
+    let state = world.front().port.remove_connection(id);
+    for number in 1..4 {
+        send(&mut world, 0, &[number]);
+        world.run(Span::from_ms(60));
+    }
+    assert!(world.hosts[1].endpoint.drops().bypass > 0);
+    assert!(state.is_some() && world.front().port.control.is_given_back(id));
+}

@@ -1,0 +1,179 @@
+//! One-sided operations take effect once and in order, whatever the network does.
+
+use bcl_proto::{Action, Atomic, OpError, OpId, Rma, Span};
+use bcl_protocol_tests::{Faults, News, World, address};
+
+fn start(world: &mut World, memory: Vec<u8>, window: u16, offset: u64, action: Action) -> OpId {
+    world.act(0, |endpoint, now, port| {
+        let op = port.lend(memory);
+        let rma = Rma {
+            op,
+            window,
+            offset,
+            action,
+        };
+        endpoint.rma(now, address(1), rma, port);
+        op
+    })
+}
+
+fn put(world: &mut World, offset: u64, bytes: Vec<u8>) -> OpId {
+    let len_bytes = bytes.len() as u64;
+    start(world, bytes, 3, offset, Action::Put { len_bytes })
+}
+
+fn get(world: &mut World, offset: u64, len_bytes: u64) -> OpId {
+    start(
+        world,
+        vec![0; len_bytes as usize],
+        3,
+        offset,
+        Action::Get { len_bytes },
+    )
+}
+
+fn add(world: &mut World, offset: u64, value: u64) -> OpId {
+    let action = Action::Atomic(Atomic::FetchAdd(value));
+    start(world, Vec::new(), 3, offset, action)
+}
+
+/// Waits for so many operations to end; how, in the order of their ends.
+fn ends(world: &mut World, count: usize) -> Vec<(OpId, u64, Result<(), OpError>)> {
+    let is_end = |news: &News| matches!(news, News::Rma(..));
+    world.run_until(Span::from_ms(120_000), |world| {
+        world.hosts[0].port.count(is_end) >= count
+    });
+    let news = world.hosts[0].port.take();
+    news.into_iter()
+        .filter_map(|news| match news {
+            News::Rma(op, value, result) => Some((op, value, result)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn world(seed: u64, faults: Faults, window_bytes: usize) -> World {
+    let mut world = World::new(2, seed);
+    world.faults = faults;
+    world.hosts[1].port.windows.insert(3, vec![0; window_bytes]);
+    world
+}
+
+/// Random operations against a model; each sees what those before it have done.
+fn operations(seed: u64, faults: Faults, count: usize) {
+    const WINDOW: u64 = 20_000;
+    let mut world = world(seed, faults, WINDOW as usize);
+    let mut model = vec![0u8; WINDOW as usize];
+    let mut expected = Vec::new();
+    for k in 0..count {
+        let len = [1, 8, 1_400, 1_500, 9_000][world.random() as usize % 5];
+        let offset = (world.random() % (WINDOW - len)) & !7;
+        let range = offset as usize..(offset + len) as usize;
+        match world.random() % 3 {
+            0 => {
+                let bytes: Vec<u8> = (0..len).map(|i| (k as u64 + i * 3) as u8).collect();
+                model[range].copy_from_slice(&bytes);
+                expected.push((put(&mut world, offset, bytes), 0, None));
+            }
+            1 => {
+                let seen = model[range].to_vec();
+                expected.push((get(&mut world, offset, len), 0, Some(seen)));
+            }
+            _ => {
+                let word = &mut model[offset as usize..offset as usize + 8];
+                let old = u64::from_le_bytes(word.try_into().unwrap());
+                word.copy_from_slice(&old.wrapping_add(k as u64).to_le_bytes());
+                expected.push((add(&mut world, offset, k as u64), old, None));
+            }
+        }
+        world.run(Span::from_us(seed % 40));
+    }
+    let ends = ends(&mut world, count);
+    for (op, value, seen) in expected {
+        let end = ends.iter().find(|end| end.0 == op).expect("an end");
+        assert_eq!(end.2, Ok(()));
+        if let Some(seen) = seen {
+            assert!(world.hosts[0].port.memory[&op] == seen, "get {op}");
+        } else {
+            assert_eq!(end.1, value);
+        }
+    }
+    assert!(world.hosts[1].port.windows[&3] == model);
+    world.run(Span::from_ms(3_000));
+    assert_eq!(world.hosts[0].endpoint.depths().pending, 0);
+}
+
+#[test]
+fn on_a_good_network() {
+    operations(1, Faults::default(), 300);
+}
+
+#[test]
+fn on_bad_networks() {
+    for seed in 0..100 {
+        operations(seed, Faults::all([10, 100, 300][seed as usize % 3]), 60);
+    }
+}
+
+#[test]
+fn long_ones() {
+    for chance in [0, 50] {
+        let mut world = world(1, Faults::all(chance), 3_000_000);
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
+        put(&mut world, 0, bytes.clone());
+        let read = get(&mut world, 0, 3_000_000);
+        let ends = ends(&mut world, 2);
+        assert!(ends.iter().all(|end| end.2 == Ok(())));
+        assert!(world.hosts[0].port.memory[&read] == bytes);
+    }
+}
+
+#[test]
+fn refused_accesses_touch_nothing() {
+    let mut world = world(1, Faults::default(), 10_000);
+    put(&mut world, 9_000, vec![1; 5_000]);
+    get(&mut world, 9_999, 2);
+    start(&mut world, vec![1; 8], 4, 0, Action::Put { len_bytes: 8 });
+    add(&mut world, 9_996, 1);
+    put(&mut world, u64::MAX, vec![1; 2]);
+    get(&mut world, 0, 5_000);
+    let mut ended = ends(&mut world, 6);
+    ended.sort_by_key(|end| end.0);
+    let results: Vec<_> = ended.iter().map(|end| end.2).collect();
+    let range = Err(OpError::RmaRange);
+    assert_eq!(
+        results,
+        [range, range, Err(OpError::NoWindow), range, range, Ok(())]
+    );
+    assert!(
+        world.hosts[1].port.windows[&3]
+            .iter()
+            .all(|byte| *byte == 0)
+    );
+    world.hosts[1].port.read_only = true;
+    put(&mut world, 0, vec![1; 8]);
+    assert_eq!(ends(&mut world, 1)[0].2, Err(OpError::RmaDenied));
+}
+
+#[test]
+fn nothing_at_all_is_an_operation_too() {
+    let mut world = world(1, Faults::default(), 16);
+    put(&mut world, 16, Vec::new());
+    get(&mut world, 16, 0);
+    let ends = ends(&mut world, 2);
+    assert!(ends.iter().all(|end| end.2 == Ok(())));
+    let notices = world.hosts[1].port.take();
+    assert!(notices.contains(&News::Put(16, 0)));
+}
+
+#[test]
+fn a_swap_compares() {
+    let mut world = world(1, Faults::default(), 8);
+    for (expected, new) in [(0, 5), (0, 9), (5, 6)] {
+        let action = Action::Atomic(Atomic::CompareSwap { expected, new });
+        start(&mut world, Vec::new(), 3, 0, action);
+    }
+    let values: Vec<u64> = ends(&mut world, 3).iter().map(|end| end.1).collect();
+    assert_eq!(values, [0, 5, 5]);
+    assert_eq!(world.hosts[1].port.windows[&3][0], 6);
+}
