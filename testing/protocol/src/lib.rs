@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use bcl_proto::{Address, Config, Endpoint, Path, Span, Time, Transmit};
+use bcl_proto::{Action, Address, Config, Endpoint, OpId, Path, Rma, Span, Time, Transmit};
 
 pub use front::{Front, RING_BYTES};
 pub use port::{News, Port};
@@ -163,6 +163,42 @@ impl World {
         let result = act(endpoint, now, port);
         self.flush(host);
         result
+    }
+
+    /// A host sends another a system message; whether that is complete.
+    pub fn send_system(&mut self, from: usize, to: usize, data: &[u8]) -> bool {
+        self.act(from, |endpoint, now, port| {
+            endpoint.send_system(now, address(to), data, port, |port| port.new_op())
+        })
+    }
+
+    /// Takes all that a host was told, and releases the system messages: their contents.
+    pub fn take_system(&mut self, host: usize) -> Vec<Vec<u8>> {
+        let Host { endpoint, port, .. } = &mut self.hosts[host];
+        let mut taken = Vec::new();
+        for news in port.take() {
+            if let News::System(_, handle) = news {
+                taken.push(endpoint.data(&handle).to_vec());
+                assert!(endpoint.release(&handle));
+                assert!(!endpoint.release(&handle));
+            }
+        }
+        taken
+    }
+
+    /// The first host acts on a window of the second, with memory that it lends.
+    pub fn rma(&mut self, memory: Vec<u8>, window: u16, offset: u64, action: Action) -> OpId {
+        self.act(0, |endpoint, now, port| {
+            let op = port.lend(memory);
+            let rma = Rma {
+                op,
+                window,
+                offset,
+                action,
+            };
+            endpoint.rma(now, address(1), rma, port);
+            op
+        })
     }
 
     /// What a host has to send leaves.

@@ -1,24 +1,7 @@
 //! How connections begin and end.
 
-use bcl_proto::{Cause, Endpoint, OpError, Path, Span, Time};
+use bcl_proto::{Cause, Endpoint, OpError, OpId, Path, Span, Time};
 use bcl_protocol_tests::{Faults, News, World, address, path};
-
-fn send(world: &mut World, from: usize, to: usize, text: &[u8]) {
-    world.act(from, |endpoint, now, port| {
-        endpoint.send_system(now, address(to), text, port, |port| port.new_op());
-    });
-}
-
-fn texts(world: &mut World, host: usize) -> Vec<Vec<u8>> {
-    let mut texts = Vec::new();
-    for news in world.hosts[host].port.take() {
-        if let News::System(_, handle) = news {
-            texts.push(world.hosts[host].endpoint.data(&handle).to_vec());
-            world.hosts[host].endpoint.release(&handle);
-        }
-    }
-    texts
-}
 
 fn count(world: &World, host: usize, wanted: impl Fn(&News) -> bool) -> usize {
     world.hosts[host].port.count(wanted)
@@ -33,19 +16,9 @@ fn both_at_once_make_one_connection() {
     for seed in 0..400 {
         let mut world = World::new(2, seed);
         world.faults = Faults::all([0, 0, 100, 300][seed as usize % 4]);
-        send(
-            &mut world,
-            (seed % 2) as usize,
-            (1 - seed % 2) as usize,
-            b"a",
-        );
+        world.send_system((seed % 2) as usize, (1 - seed % 2) as usize, b"a");
         world.run(Span::from_us(seed % 35));
-        send(
-            &mut world,
-            (1 - seed % 2) as usize,
-            (seed % 2) as usize,
-            b"b",
-        );
+        world.send_system((1 - seed % 2) as usize, (seed % 2) as usize, b"b");
         world.run(Span::from_ms(8_000));
         for host in [0, 1] {
             let one = [IS_UP, IS_SYSTEM].map(|wanted| count(&world, host, wanted));
@@ -70,11 +43,11 @@ fn both_at_once_make_one_connection() {
 fn a_port_talks_to_itself() {
     let mut world = World::new(1, 3);
     for k in 0..20u8 {
-        send(&mut world, 0, 0, &[k; 3_000]);
+        world.send_system(0, 0, &[k; 3_000]);
     }
     world.run(Span::from_ms(100));
     assert_eq!(count(&world, 0, IS_UP), 1);
-    let texts = texts(&mut world, 0);
+    let texts = world.take_system(0);
     assert_eq!(texts.len(), 20);
     assert!(texts.iter().zip(0u8..).all(|(text, k)| *text == [k; 3_000]));
     world.act(0, |endpoint, now, port| endpoint.close(now, port));
@@ -86,30 +59,30 @@ fn a_port_talks_to_itself() {
 fn a_peer_that_restarts_is_a_new_peer() {
     for by_itself in [true, false] {
         let mut world = World::new(2, 4);
-        send(&mut world, 0, 1, b"old");
+        world.send_system(0, 1, b"old");
         world.run(Span::from_ms(10));
         world.hosts[0].port.take();
         world.restart(1, 200);
         if by_itself {
-            send(&mut world, 1, 0, b"new");
+            world.send_system(1, 0, b"new");
         } else {
             // The first thing that we say shows it.
-            send(&mut world, 0, 1, b"lost");
+            world.send_system(0, 1, b"lost");
         }
         world.run(Span::from_ms(20));
         let gone = News::Gone(address(1), Cause::Restarted);
         assert!(world.hosts[0].port.news.contains(&gone), "{by_itself}");
         world.hosts[1].port.take();
-        send(&mut world, 0, 1, b"again");
+        world.send_system(0, 1, b"again");
         world.run(Span::from_ms(20));
-        assert_eq!(texts(&mut world, 1), [b"again"]);
+        assert_eq!(world.take_system(1), [b"again"]);
     }
 }
 
 #[test]
 fn a_silent_peer_is_gone_with_all_that_was_pending_and_may_come_back() {
     let mut world = World::new(2, 5);
-    send(&mut world, 0, 1, b"hello");
+    world.send_system(0, 1, b"hello");
     let op = world.hosts[0].port.post(1, 100_000);
     world.act(1, |endpoint, now, port| {
         let source = port.lend(vec![1; 100_000]);
@@ -149,15 +122,15 @@ fn a_silent_peer_is_gone_with_all_that_was_pending_and_may_come_back() {
     world.hosts[1].is_cut = false;
     world.run(Span::from_ms(5_000));
     world.hosts[1].port.take();
-    send(&mut world, 0, 1, b"back");
+    world.send_system(0, 1, b"back");
     world.run(Span::from_ms(500));
-    assert_eq!(texts(&mut world, 1), [b"back"]);
+    assert_eq!(world.take_system(1), [b"back"]);
 }
 
 #[test]
 fn an_idle_peer_that_vanishes_is_noticed() {
     let mut world = World::new(2, 5);
-    send(&mut world, 0, 1, b"hello");
+    world.send_system(0, 1, b"hello");
     world.run(Span::from_ms(60_000));
     assert_eq!(count(&world, 0, IS_GONE), 0);
     world.hosts[1].is_cut = true;
@@ -168,17 +141,29 @@ fn an_idle_peer_that_vanishes_is_noticed() {
 #[test]
 fn a_pause_shorter_than_the_limit_costs_nothing() {
     let mut world = World::new(2, 6);
-    send(&mut world, 0, 1, b"one");
+    world.send_system(0, 1, b"one");
     world.run(Span::from_ms(10));
     world.hosts[1].is_cut = true;
     for k in 0..100u8 {
-        send(&mut world, 0, 1, &[k]);
+        world.send_system(0, 1, &[k]);
     }
     world.run(Span::from_ms(2_000));
     world.hosts[1].is_cut = false;
     world.run(Span::from_ms(1_000));
-    assert_eq!(texts(&mut world, 1).len(), 101);
+    assert_eq!(world.take_system(1).len(), 101);
     assert_eq!(count(&world, 0, IS_GONE), 0);
+}
+
+/// The second host has had the message for which it had posted a buffer, and then seen the first one leave, with the other.
+fn has_left(world: &World, post: OpId, seed: u64) {
+    let port = &world.hosts[1].port;
+    assert_eq!(port.memory[&post], [9; 10], "seed {seed}");
+    assert_eq!(
+        port.news.back(),
+        Some(&News::Gone(address(0), Cause::Closed))
+    );
+    assert_eq!(port.withdrawn, 1);
+    assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
 }
 
 #[test]
@@ -186,11 +171,11 @@ fn what_was_sent_before_close_arrives_before_it() {
     for seed in 0..100 {
         let mut world = World::new(2, seed);
         world.faults = Faults::all([0, 100, 200][seed as usize % 3]);
-        send(&mut world, 0, 1, b"first");
+        world.send_system(0, 1, b"first");
         world.run(Span::from_ms(2_000));
         let post = world.hosts[1].port.post(1, 10);
         for k in 0..50u8 {
-            send(&mut world, 0, 1, &[k; 1_000]);
+            world.send_system(0, 1, &[k; 1_000]);
         }
         world.act(0, |endpoint, now, port| {
             for channel in [1, 2] {
@@ -204,14 +189,7 @@ fn what_was_sent_before_close_arrives_before_it() {
         });
         world.run(Span::from_ms(100));
         assert_eq!(count(&world, 1, IS_SYSTEM), 51, "seed {seed}");
-        let port = &world.hosts[1].port;
-        assert_eq!(port.memory[&post], [9; 10]);
-        assert_eq!(
-            port.news.back(),
-            Some(&News::Gone(address(0), Cause::Closed))
-        );
-        assert_eq!(port.withdrawn, 1);
-        assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
+        has_left(&world, post, seed);
     }
 }
 
@@ -219,21 +197,21 @@ fn what_was_sent_before_close_arrives_before_it() {
 #[test]
 fn what_is_played_back_from_elsewhere_moves_nobody() {
     let mut world = World::new(3, 10);
-    send(&mut world, 1, 0, b"hello");
+    world.send_system(1, 0, b"hello");
     world.run(Span::from_ms(20));
-    texts(&mut world, 0);
+    world.take_system(0);
     world.record = Some(Vec::new());
     world.hosts[0].is_cut = true;
-    send(&mut world, 1, 0, b"held back");
+    world.send_system(1, 0, b"held back");
     world.hosts[0].is_cut = false;
     let (.., bytes) = world.record.take().unwrap().remove(0);
     let now = world.now;
     world.deliver_at(now, 2, 0, bytes);
     world.run(Span::from_us(5));
-    assert_eq!(texts(&mut world, 0), [b"held back"]);
-    send(&mut world, 0, 1, b"still there");
+    assert_eq!(world.take_system(0), [b"held back"]);
+    world.send_system(0, 1, b"still there");
     world.run(Span::from_us(50));
-    assert_eq!(texts(&mut world, 1), [b"still there"]);
+    assert_eq!(world.take_system(1), [b"still there"]);
 }
 
 /// Two set-ups cross, and somebody who has kept back what belongs to one plays it back when all is over ([WIRE-4.8]).
@@ -241,16 +219,16 @@ fn what_is_played_back_from_elsewhere_moves_nobody() {
 fn a_set_up_that_another_has_crossed_is_over_with_it() {
     let mut world = World::new(2, 9);
     world.record = Some(Vec::new());
-    send(&mut world, 1, 0, b"once");
+    world.send_system(1, 0, b"once");
     world.run(Span::from_us(15));
     world.hosts[0].is_cut = true;
     world.run(Span::from_us(10));
     world.hosts[0].is_cut = false;
     let kept_back = world.record.take().unwrap();
     assert!(kept_back.len() >= 4, "CONFIRM and DATA have left");
-    send(&mut world, 0, 1, b"other");
+    world.send_system(0, 1, b"other");
     world.run(Span::from_ms(20));
-    assert_eq!(texts(&mut world, 0), [b"once"]);
+    assert_eq!(world.take_system(0), [b"once"]);
     world.act(1, |endpoint, now, port| endpoint.close(now, port));
     world.run(Span::from_ms(20));
     assert_eq!(count(&world, 0, IS_GONE), 1);
@@ -273,7 +251,7 @@ fn a_peer_that_takes_leave_is_gone_once_the_program_has_heard_what_came_before()
             0 => World::new(2, seed),
             _ => World::with_front(seed),
         };
-        send(&mut world, 0, 1, b"first");
+        world.send_system(0, 1, b"first");
         world.run(Span::from_ms(20));
         world.faults = Faults::all([0, 50, 200][seed as usize % 3]);
         let post = world.hosts[1].port.post(1, 10);
@@ -300,14 +278,7 @@ fn a_peer_that_takes_leave_is_gone_once_the_program_has_heard_what_came_before()
             port.meet_waiting(now, endpoint);
             endpoint.see_off(now, port);
         });
-        let port = &world.hosts[1].port;
-        assert_eq!(port.memory[&post], [9; 10], "seed {seed}");
-        assert_eq!(
-            port.news.back(),
-            Some(&News::Gone(address(0), Cause::Closed))
-        );
-        assert_eq!(port.withdrawn, 1);
-        assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
+        has_left(&world, post, seed);
     }
 }
 
@@ -327,11 +298,11 @@ fn a_peer_that_has_left_is_not_waited_for() {
         assert_eq!(count(&world, 1, IS_GONE), 0);
         if returns {
             world.restart(0, 200);
-            send(&mut world, 0, 1, b"back");
+            world.send_system(0, 1, b"back");
             world.run(Span::from_ms(20));
             let gone = News::Gone(address(0), Cause::Closed);
             assert!(world.hosts[1].port.news.contains(&gone));
-            assert_eq!(texts(&mut world, 1), [b"back"]);
+            assert_eq!(world.take_system(1), [b"back"]);
         } else {
             world.act(1, |endpoint, now, port| endpoint.close(now, port));
             assert!(world.hosts[1].endpoint.is_drained());
@@ -344,12 +315,12 @@ fn who_cannot_be_reached() {
     // Nobody there.
     let mut world = World::new(2, 7);
     world.hosts[1].is_cut = true;
-    send(&mut world, 0, 1, b"hello");
+    world.send_system(0, 1, b"hello");
     world.run(Span::from_ms(4_000));
     let expected = News::Sent(1, 5, Err(OpError::Unreachable));
     assert_eq!(world.hosts[0].port.take(), [expected]);
     // The network says so.
-    send(&mut world, 0, 1, b"hello");
+    world.send_system(0, 1, b"hello");
     world.act(0, |endpoint, now, port| {
         endpoint.unreachable(now, path(1), port)
     });
@@ -357,7 +328,7 @@ fn who_cannot_be_reached() {
     assert_eq!(world.hosts[0].port.take(), [expected]);
     // The driver knows no way.
     world.hosts[0].port.unreachable = true;
-    send(&mut world, 0, 1, b"hello");
+    world.send_system(0, 1, b"hello");
     let expected = News::Sent(3, 5, Err(OpError::Unreachable));
     assert_eq!(world.hosts[0].port.take(), [expected]);
 }
@@ -367,7 +338,7 @@ fn another_job_is_refused() {
     let mut world = World::new(2, 8);
     world.hosts[1].endpoint =
         Endpoint::new(bcl_proto::Config::new(address(1), 100, [1, 2]), &[8; 32]);
-    send(&mut world, 0, 1, b"hello");
+    world.send_system(0, 1, b"hello");
     world.run(Span::from_ms(100));
     let expected = News::Sent(1, 5, Err(OpError::KeyMismatch));
     assert_eq!(world.hosts[0].port.take(), [expected]);
@@ -378,7 +349,7 @@ fn another_job_is_refused() {
 #[test]
 fn another_version_is_refused() {
     let mut world = World::new(2, 8);
-    send(&mut world, 0, 1, b"hello");
+    world.send_system(0, 1, b"hello");
     // What a peer of version 2 would say, from what ours says.
     let refusal = |world: &World| {
         let mut bytes = vec![0u8; 64];
@@ -391,7 +362,7 @@ fn another_version_is_refused() {
     let (from, to, hello) = {
         let mut recorded = World::new(2, 8);
         recorded.record = Some(Vec::new());
-        send(&mut recorded, 0, 1, b"hello");
+        recorded.send_system(0, 1, b"hello");
         recorded.record.unwrap().remove(0)
     };
     assert_eq!((from, to), (0, 1));
@@ -433,7 +404,7 @@ fn is_at(world: &World) -> Path {
 #[test]
 fn a_host_that_moves_is_found() {
     let mut world = World::new(2, 8);
-    send(&mut world, 0, 1, b"hello");
+    world.send_system(0, 1, b"hello");
     world.run(Span::from_ms(10));
     let to = "10.9.9.9:20005".parse().unwrap();
     let (here, there) = (path(0), Path { to, rail: 0 });
@@ -460,13 +431,13 @@ fn copies_of_an_ended_connection_change_nothing() {
     let mut world = World::new(2, 9);
     world.record = Some(Vec::new());
     for k in 0..20 {
-        send(&mut world, 0, 1, &[k; 100]);
-        send(&mut world, 1, 0, &[k; 100]);
+        world.send_system(0, 1, &[k; 100]);
+        world.send_system(1, 0, &[k; 100]);
     }
     world.run(Span::from_ms(10));
     world.act(0, |endpoint, now, port| endpoint.close(now, port));
     world.run(Span::from_ms(10));
-    assert_eq!(texts(&mut world, 1).len(), 20);
+    assert_eq!(world.take_system(1).len(), 20);
     let record = world.record.take().unwrap();
     for span in [Span::from_ms(1), Span::from_ms(20_000)] {
         for (from, to, bytes) in &record {
@@ -484,7 +455,7 @@ fn copies_of_an_ended_connection_change_nothing() {
 fn forged_and_copied_packets_change_nothing() {
     let mut world = World::new(2, 10);
     world.record = Some(Vec::new());
-    send(&mut world, 0, 1, b"hello");
+    world.send_system(0, 1, b"hello");
     world.act(0, |endpoint, now, port| {
         let source = port.lend(vec![1; 50_000]);
         endpoint.send_normal(now, address(1), 1, source, 50_000, port);

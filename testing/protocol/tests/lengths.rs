@@ -1,6 +1,6 @@
 //! Datagrams are as long as the path takes, which nobody tells, and which changes.
 
-use bcl_proto::{Action, Atomic, Rma, Span};
+use bcl_proto::{Action, Atomic, Span};
 use bcl_protocol_tests::{Faults, News, World, address};
 
 const JUMBO: u16 = 8960;
@@ -208,26 +208,13 @@ fn windows_are_read_and_written_on_a_path_that_is_narrow_one_way() {
         world.faults = Faults::all(faults);
         let window = contents(3, 200_000);
         world.hosts[1].port.windows.insert(3, window.clone());
-        let start = |world: &mut World, memory: Vec<u8>, action| {
-            world.act(0, |endpoint, now, port| {
-                let op = port.lend(memory);
-                let rma = Rma {
-                    op,
-                    window: 3,
-                    offset: 0,
-                    action,
-                };
-                endpoint.rma(now, address(1), rma, port);
-                op
-            })
-        };
         let len_bytes = 200_000;
-        let before = start(&mut world, vec![0; 200_000], Action::Get { len_bytes });
+        let before = world.rma(vec![0; 200_000], 3, 0, Action::Get { len_bytes });
         world.run(Span::from_us(100));
         world.path_bytes = vec![usize::MAX, 1400];
-        let after = start(&mut world, vec![0; 200_000], Action::Get { len_bytes });
-        start(&mut world, contents(4, 200_000), Action::Put { len_bytes });
-        start(&mut world, Vec::new(), Action::Atomic(Atomic::FetchAdd(1)));
+        let after = world.rma(vec![0; 200_000], 3, 0, Action::Get { len_bytes });
+        world.rma(contents(4, 200_000), 3, 0, Action::Put { len_bytes });
+        world.rma(Vec::new(), 3, 0, Action::Atomic(Atomic::FetchAdd(1)));
         world.run_until(Span::from_ms(120_000), |world| {
             let is_end = |news: &News| matches!(news, News::Rma(_, _, Ok(())));
             world.hosts[0].port.count(is_end) == 4

@@ -14,40 +14,19 @@ fn len_of(k: usize) -> usize {
     [8, 0, 100, 1_408, 1_409, 5_000, 8_192][k % 7]
 }
 
-fn send_system(world: &mut World, from: usize, to: usize, data: &[u8]) -> bool {
-    world.act(from, |endpoint, now, port| {
-        endpoint.send_system(now, address(to), data, port, |port| port.new_op())
-    })
-}
-
-/// Takes and releases what has come; its contents.
-fn take_system(world: &mut World, host: usize) -> Vec<Vec<u8>> {
-    let news = world.hosts[host].port.take();
-    let mut taken = Vec::new();
-    for item in news {
-        if let News::System(_, handle) = item {
-            let endpoint = &mut world.hosts[host].endpoint;
-            taken.push(endpoint.data(&handle).to_vec());
-            assert!(endpoint.release(&handle));
-            assert!(!endpoint.release(&handle));
-        }
-    }
-    taken
-}
-
 fn system_both_ways(seed: u64, faults: Faults, count: usize) -> World {
     let mut world = World::new(2, seed);
     world.faults = faults;
     let mut received = [0, 0];
     for k in 0..count {
         for (from, to) in [(0, 1), (1, 0)] {
-            send_system(&mut world, from, to, &content(from, k, len_of(k)));
+            world.send_system(from, to, &content(from, k, len_of(k)));
         }
         world.run(Span::from_us(seed % 50));
     }
     world.run_until(Span::from_ms(60_000), |world| {
         for host in [0, 1] {
-            for bytes in take_system(world, host) {
+            for bytes in world.take_system(host) {
                 let k = received[host];
                 assert_eq!(bytes, content(1 - host, k, len_of(k)), "message {k}");
                 received[host] += 1;
@@ -57,7 +36,7 @@ fn system_both_ways(seed: u64, faults: Faults, count: usize) -> World {
     });
     world.run(Span::from_ms(5_000));
     for host in [0, 1] {
-        assert!(take_system(&mut world, host).is_empty());
+        assert!(world.take_system(host).is_empty());
         let depths = world.hosts[host].endpoint.depths();
         assert_eq!((depths.pending, depths.unreleased), (0, 0));
         assert_eq!((depths.pool_bytes, depths.stash_bytes), (0, 0));
@@ -198,7 +177,7 @@ fn a_full_receiver_delays_and_loses_nothing() {
     world.faults = Faults::all(20);
     let mut held = Vec::new();
     for k in 0..200 {
-        send_system(&mut world, 0, 1, &content(0, k, 3_000));
+        world.send_system(0, 1, &content(0, k, 3_000));
     }
     let mut next = 0;
     for _ in 0..2_000 {
@@ -226,18 +205,18 @@ fn a_full_receiver_delays_and_loses_nothing() {
 #[test]
 fn a_program_that_takes_no_events_holds_up_its_senders() {
     let mut world = World::new(2, 1);
-    send_system(&mut world, 0, 1, b"up");
+    world.send_system(0, 1, b"up");
     world.run(Span::from_ms(5));
-    take_system(&mut world, 1);
+    world.take_system(1);
     world.hosts[1].port.is_full = true;
     for k in 0..50 {
-        send_system(&mut world, 0, 1, &content(0, k, 500));
+        world.send_system(0, 1, &content(0, k, 500));
     }
     world.run(Span::from_ms(300));
-    assert!(take_system(&mut world, 1).is_empty());
+    assert!(world.take_system(1).is_empty());
     world.hosts[1].port.is_full = false;
     world.run(Span::from_ms(100));
-    let taken = take_system(&mut world, 1);
+    let taken = world.take_system(1);
     assert_eq!(taken.len(), 50);
     for (k, bytes) in taken.iter().enumerate() {
         assert_eq!(*bytes, content(0, k, 500));
@@ -253,7 +232,7 @@ fn channels_and_classes_do_not_hold_up_each_other() {
             endpoint.send_normal(now, address(1), channel, op, len as u64, port);
         });
     }
-    send_system(&mut world, 0, 1, b"system");
+    world.send_system(0, 1, b"system");
     world.hosts[1].port.post(3, 20_000);
     world.run(Span::from_ms(50));
     let news = world.hosts[1].port.take();
@@ -266,9 +245,9 @@ fn channels_and_classes_do_not_hold_up_each_other() {
 #[test]
 fn unreliable_messages_come_at_most_once() {
     let mut world = World::new(2, 9);
-    send_system(&mut world, 0, 1, b"up");
+    world.send_system(0, 1, b"up");
     world.run(Span::from_ms(5));
-    take_system(&mut world, 1);
+    world.take_system(1);
     world.faults = Faults::all(200);
     let mut seen = std::collections::BTreeSet::new();
     for k in 0u32..500 {
@@ -276,7 +255,7 @@ fn unreliable_messages_come_at_most_once() {
             assert!(endpoint.send_unreliable(now, address(1), &k.to_le_bytes(), port));
         });
         world.run(Span::from_us(20));
-        for bytes in take_system(&mut world, 1) {
+        for bytes in world.take_system(1) {
             assert!(seen.insert(bytes), "twice");
         }
     }

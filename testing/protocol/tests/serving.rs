@@ -2,38 +2,20 @@
 
 use bcl_layout::control::Grant;
 use bcl_mcp_model::Window;
-use bcl_proto::{Action, Atomic, Rma, Span};
+use bcl_proto::{Action, Atomic, Span};
 
 use bcl_protocol_tests::{News, World, address};
 
-fn send(world: &mut World, from: usize, bytes: &[u8]) {
-    let to = address(1 - from);
-    world.act(from, |endpoint, now, port| {
-        endpoint.send_system(now, to, bytes, port, |port| port.new_op());
-    });
-}
-
 /// First bytes of the system messages that a host has been told of.
 fn messages(world: &mut World, host: usize) -> Vec<u8> {
-    let host = &mut world.hosts[host];
-    let news = host.port.take();
-    let handles = news.iter().filter_map(|news| match news {
-        News::System(_, handle) => Some(*handle),
-        _ => None,
-    });
-    handles
-        .map(|handle| {
-            let first = host.endpoint.data(&handle)[0];
-            host.endpoint.release(&handle);
-            first
-        })
-        .collect()
+    let taken = world.take_system(host);
+    taken.iter().map(|bytes| bytes[0]).collect()
 }
 
 /// Both know each other, and the interface program serves.
 fn set_up(seed: u64) -> World {
     let mut world = World::with_front(seed);
-    send(&mut world, 0, &[0]);
+    world.send_system(0, 1, &[0]);
     world.run(Span::from_ms(5));
     assert_eq!(messages(&mut world, 1), [0]);
     assert_eq!(world.front().entered.len(), 1);
@@ -46,7 +28,7 @@ fn what_came_before_the_agent_had_answered_comes_again_soon() {
     let mut world = World::with_front(1);
     world.front().has_agent = false;
     for number in 0..5 {
-        send(&mut world, 0, &[number; 1000]);
+        world.send_system(0, 1, &[number; 1000]);
     }
     world.run(Span::from_us(100));
     assert_eq!(world.hosts[1].endpoint.drops().bypass, 5);
@@ -62,7 +44,7 @@ fn what_came_before_the_agent_had_answered_comes_again_soon() {
 fn without_an_agent_it_goes_on_as_ever() {
     let mut world = World::with_front(1);
     world.front().has_agent = false;
-    send(&mut world, 0, &[7]);
+    world.send_system(0, 1, &[7]);
     world.run(Span::from_us(100));
     world.act(1, |endpoint, now, port| {
         let entering = endpoint.next_to_enter(now, port).expect("a connection");
@@ -80,7 +62,7 @@ fn a_system_message_that_is_refused_is_not_acknowledged_by_what_the_program_send
     world.hosts[1].port.is_full = true;
     world.flush(1);
     for number in 1..4 {
-        send(&mut world, 0, &[number; 100]);
+        world.send_system(0, 1, &[number; 100]);
     }
     // What comes after it and is for the program.
     world.act(0, |endpoint, now, port| {
@@ -88,7 +70,7 @@ fn a_system_message_that_is_refused_is_not_acknowledged_by_what_the_program_send
         endpoint.send_normal(now, address(1), 3, op, 100_000, port);
     });
     for _ in 0..100 {
-        send(&mut world, 1, &[8]);
+        world.send_system(1, 0, &[8]);
         world.run(Span::from_us(20));
     }
     assert!(world.front().port.counters.refused > 0);
@@ -159,16 +141,8 @@ fn a_message_comes_together_from_pieces_that_others_have_placed() {
 }
 
 fn rma(world: &mut World, window: u16, offset: u64, action: Action) {
-    world.act(0, |endpoint, now, port| {
-        let op = port.lend(vec![5; action.len_bytes() as usize]);
-        let rma = Rma {
-            op,
-            window,
-            offset,
-            action,
-        };
-        endpoint.rma(now, address(1), rma, port);
-    });
+    let memory = vec![5; action.len_bytes() as usize];
+    world.rma(memory, window, offset, action);
 }
 
 #[test]
@@ -212,7 +186,7 @@ fn a_connection_that_is_taken_back_goes_on_where_the_interface_program_was() {
         };
         world.front().port.enter_window(1, window);
         for number in 1..60 {
-            send(&mut world, 0, &[number; 500]);
+            world.send_system(0, 1, &[number; 500]);
             rma(&mut world, 1, 8, Action::Atomic(Atomic::FetchAdd(1)));
         }
         world.run(Span::from_us(100 + 40 * seed));
@@ -237,7 +211,7 @@ fn what_goes_on_to_come_past_the_interface_program_is_taken_back() {
     // As if the interface program had been taken off the link.
     let state = world.front().port.remove_connection(id);
     for number in 1..4 {
-        send(&mut world, 0, &[number]);
+        world.send_system(0, 1, &[number]);
         world.run(Span::from_ms(60));
     }
     assert!(world.hosts[1].endpoint.drops().bypass > 0);

@@ -1,30 +1,15 @@
 //! One-sided operations take effect once and in order, whatever the network does.
 
-use bcl_proto::{Action, Atomic, OpError, OpId, Rma, Span};
-use bcl_protocol_tests::{Faults, News, World, address};
-
-fn start(world: &mut World, memory: Vec<u8>, window: u16, offset: u64, action: Action) -> OpId {
-    world.act(0, |endpoint, now, port| {
-        let op = port.lend(memory);
-        let rma = Rma {
-            op,
-            window,
-            offset,
-            action,
-        };
-        endpoint.rma(now, address(1), rma, port);
-        op
-    })
-}
+use bcl_proto::{Action, Atomic, OpError, OpId, Span};
+use bcl_protocol_tests::{Faults, News, World};
 
 fn put(world: &mut World, offset: u64, bytes: Vec<u8>) -> OpId {
     let len_bytes = bytes.len() as u64;
-    start(world, bytes, 3, offset, Action::Put { len_bytes })
+    world.rma(bytes, 3, offset, Action::Put { len_bytes })
 }
 
 fn get(world: &mut World, offset: u64, len_bytes: u64) -> OpId {
-    start(
-        world,
+    world.rma(
         vec![0; len_bytes as usize],
         3,
         offset,
@@ -34,7 +19,7 @@ fn get(world: &mut World, offset: u64, len_bytes: u64) -> OpId {
 
 fn add(world: &mut World, offset: u64, value: u64) -> OpId {
     let action = Action::Atomic(Atomic::FetchAdd(value));
-    start(world, Vec::new(), 3, offset, action)
+    world.rma(Vec::new(), 3, offset, action)
 }
 
 /// Waits for so many operations to end; how, in the order of their ends.
@@ -133,7 +118,7 @@ fn refused_accesses_touch_nothing() {
     let mut world = world(1, Faults::default(), 10_000);
     put(&mut world, 9_000, vec![1; 5_000]);
     get(&mut world, 9_999, 2);
-    start(&mut world, vec![1; 8], 4, 0, Action::Put { len_bytes: 8 });
+    world.rma(vec![1; 8], 4, 0, Action::Put { len_bytes: 8 });
     add(&mut world, 9_996, 1);
     put(&mut world, u64::MAX, vec![1; 2]);
     get(&mut world, 0, 5_000);
@@ -171,7 +156,7 @@ fn a_swap_compares() {
     let mut world = world(1, Faults::default(), 8);
     for (expected, new) in [(0, 5), (0, 9), (5, 6)] {
         let action = Action::Atomic(Atomic::CompareSwap { expected, new });
-        start(&mut world, Vec::new(), 3, 0, action);
+        world.rma(Vec::new(), 3, 0, action);
     }
     let values: Vec<u64> = ends(&mut world, 3).iter().map(|end| end.1).collect();
     assert_eq!(values, [0, 5, 5]);
