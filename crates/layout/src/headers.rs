@@ -5,11 +5,11 @@ use std::mem::offset_of;
 use std::path::Path;
 use std::process::Command;
 
+use crate::PAGE_BYTES;
 use crate::control::*;
 use crate::counters::{Counters, CountersPage};
 use crate::record::*;
 use crate::tables::*;
-use crate::{PAGE_BYTES, record};
 
 /// What has to be true of the headers, as assertions in C.
 #[derive(Default)]
@@ -117,17 +117,17 @@ fn records(claims: &mut Claims) {
     claims.size("record_head", HEAD_BYTES);
     for (field, at, len_bytes) in [
         ("source", 0, 16),
-        ("source_port", record::SOURCE_PORT_AT, 2),
-        ("flags", record::FLAGS_AT, 2),
-        ("payload_len", record::LEN_AT, 4),
-        ("ack", record::ACK_AT, 4),
-        ("place", record::PLACE_AT, 4),
-        ("packet", record::HEADER_AT, bcl_wire::HEADER_LEN),
+        ("source_port", SOURCE_PORT_AT, 2),
+        ("flags", FLAGS_AT, 2),
+        ("payload_len", LEN_AT, 4),
+        ("ack", ACK_AT, 4),
+        ("place", PLACE_AT, 4),
+        ("packet", HEADER_AT, bcl_wire::HEADER_LEN),
     ] {
         claims.field("record_head", field, at, len_bytes);
     }
-    claims.is("IS_PLACED", record::PLACED.into());
-    claims.is("IS_ACKED", record::ACKED.into());
+    claims.is("IS_PLACED", PLACED.into());
+    claims.is("IS_ACKED", ACKED.into());
     claims.is("KERNEL_HEAD", PREFIX_BYTES);
     for (c, size) in ["SMALL", "MIDDLE", "LARGE"].into_iter().zip(SIZES) {
         claims.is(c, size);

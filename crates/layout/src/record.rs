@@ -1,6 +1,6 @@
 //! A record of a port's ring: what the interface program says of a packet ([MCP-6.1]).
 
-use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use bcl_wire::HEADER_LEN;
 
@@ -61,12 +61,16 @@ impl<'a> Record<'a> {
     }
 
     /// What [`parse`](Self::parse) reads. There is room for it.
-    pub fn write(&self, from: SocketAddrV4, into: &mut [u8]) {
+    pub fn write(&self, into: &mut [u8]) {
+        let source = match self.from.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
         let flags = if self.is_placed { PLACED } else { 0 } | if self.is_acked { ACKED } else { 0 };
         let (head, rest) = into.split_at_mut(HEAD_BYTES);
         let mut put = |at: usize, bytes: &[u8]| head[at..at + bytes.len()].copy_from_slice(bytes);
-        put(0, &from.ip().to_ipv6_mapped().octets());
-        put(SOURCE_PORT_AT, &from.port().to_le_bytes());
+        put(0, &source.octets());
+        put(SOURCE_PORT_AT, &self.from.port().to_le_bytes());
         put(FLAGS_AT, &flags.to_le_bytes());
         put(LEN_AT, &(self.payload.len() as u32).to_le_bytes());
         put(ACK_AT, &self.ack.to_le_bytes());

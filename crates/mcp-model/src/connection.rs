@@ -1,6 +1,6 @@
 //! What is kept for a connection, and what its sequence says of a packet ([MCP-3]).
 
-use bcl_proto::{ConnectionState, Outcome, ReceiveWindow, Standing};
+use bcl_proto::{ConnectionState, Entering, Outcome, ReceiveWindow, Standing};
 use bcl_wire::serial::before;
 use bcl_wire::{CheckKey, Flags, Kind, SLOTS};
 
@@ -21,6 +21,18 @@ pub struct Entry {
     pub ours: CheckKey,
     /// All of the peer's sequenced packets before this were taken.
     pub expected: u32,
+}
+
+/// As the agent takes over what an endpoint wants entered.
+impl From<Entering> for Entry {
+    fn from(wanted: Entering) -> Self {
+        Self {
+            id: wanted.id,
+            theirs: CheckKey::from_bytes(&wanted.theirs),
+            ours: CheckKey::from_bytes(&wanted.ours),
+            expected: wanted.expected,
+        }
+    }
 }
 
 /// See the module.

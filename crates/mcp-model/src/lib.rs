@@ -1,4 +1,4 @@
-//! The interface program, the *MCP*: the receiver's half of entered connections, as `spec/interface.md` has it.
+//! A model of the interface program, the *MCP*: the receiver's half of entered connections, as `spec/interface.md` has it.
 //!
 //! The one that serves is `bpf/mcp.bpf.c`; this is the same in a form that tests can look into and simulations can run:
 //! no clock, no I/O, and no allocation for a packet. [`Port::handle`] takes a datagram; what comes of it is a

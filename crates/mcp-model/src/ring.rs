@@ -75,7 +75,7 @@ impl Ring {
         };
         let len = cost(payload.len()) - PREFIX_BYTES;
         let at = self.reserve(len, 0);
-        record.write(packet.from, &mut self.bytes[at..at + len]);
+        record.write(&mut self.bytes[at..at + len]);
     }
 
     /// Reserves and discards, which wakes whoever sleeps; false if there is no room.

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bcl_mcp_model::{Entry, Verdict};
+use bcl_mcp_model::Verdict;
 use bcl_proto::Told;
-use bcl_wire::{CheckKey, JobKeys};
+use bcl_wire::JobKeys;
 
 use crate::{Host, KEY, World, address, path};
 
@@ -86,12 +86,7 @@ impl World {
         while front.has_agent
             && let Some(entering) = endpoint.next_to_enter(now, port)
         {
-            front.port.enter_connection(Entry {
-                id: entering.id,
-                theirs: CheckKey::from_bytes(&entering.theirs),
-                ours: CheckKey::from_bytes(&entering.ours),
-                expected: entering.expected,
-            });
+            front.port.enter_connection(entering.into());
             front.entered.push(entering.id);
             endpoint.entered(now, entering.id, port);
         }

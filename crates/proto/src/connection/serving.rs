@@ -4,6 +4,7 @@
 //! *served*: what comes is told by records. If packets go on to come past the interface program it *returns*: what the
 //! interface program knows is waited for, and then the connection is as any other.
 
+use bcl_layout::Record;
 use bcl_wire::serial::before;
 use bcl_wire::{Flags, Header, Kind};
 
@@ -38,15 +39,6 @@ pub enum Step {
     Waiting,
     Served { since: Time },
     Returning,
-}
-
-/// What a record says beside header and payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Note {
-    pub is_placed: bool,
-    pub is_acked: bool,
-    pub ack: u32,
-    pub place: u32,
 }
 
 impl Connection {
@@ -120,18 +112,22 @@ impl Connection {
     /// for it now.
     pub fn on_record<U: Upcalls>(
         &mut self,
-        from: Path,
-        note: &Note,
+        record: &Record<'_>,
         header: &Header,
-        payload: &[u8],
         cx: &mut Context<'_, U>,
     ) -> Result<bool, End> {
-        if !self.has_room_for(note, header, cx) {
+        if !self.has_room_for(record, header, cx) {
             return Ok(false);
         }
+        // The interface program has one link.
+        let from = Path {
+            to: record.from,
+            rail: 0,
+        };
+        let payload = record.payload;
         self.on_entered(cx.now);
         self.on_any(header, payload, cx)?;
-        self.window.on_told(note.ack);
+        self.window.on_told(record.ack);
         match header.kind {
             Kind::Probe => {
                 // It was answered.
@@ -140,18 +136,23 @@ impl Connection {
                 }
             }
             _ if header.is_sequenced() => {
-                self.on_told(note, header, payload, cx)?;
+                self.on_told(record, header, cx)?;
                 self.on_fresh(from, cx.now);
-                self.acks.on_told(cx.now, note.is_acked);
+                self.acks.on_told(cx.now, record.is_acked);
             }
             _ => self.on_unsequenced(from, header, payload, cx),
         }
         self.verdict(cx).map(|()| true)
     }
 
-    fn has_room_for<U: Upcalls>(&self, note: &Note, header: &Header, cx: &Context<'_, U>) -> bool {
+    fn has_room_for<U: Upcalls>(
+        &self,
+        record: &Record<'_>,
+        header: &Header,
+        cx: &Context<'_, U>,
+    ) -> bool {
         match header.kind {
-            _ if note.is_placed || cx.common.is_closing => true,
+            _ if record.is_placed || cx.common.is_closing => true,
             Kind::Put | Kind::Get | Kind::Atomic => self.owner.has_room(),
             Kind::Data if header.channel == 0 && header.flags.contains(Flags::FIRST) => {
                 let is_unreliable = header.flags.contains(Flags::UNRELIABLE);
@@ -164,23 +165,22 @@ impl Connection {
 
     fn on_told<U: Upcalls>(
         &mut self,
-        note: &Note,
+        record: &Record<'_>,
         header: &Header,
-        payload: &[u8],
         cx: &mut Context<'_, U>,
     ) -> Result<(), Broken> {
         let sender = self.sender();
-        let (window, start) = (header.channel, u64::from(note.place));
+        let (window, start) = (header.channel, u64::from(record.place));
         match header.kind {
-            Kind::Body if note.is_placed => self.inbox.on_placed(header, sender, cx),
-            Kind::Put if note.is_placed => {
+            Kind::Body if record.is_placed => self.inbox.on_placed(header, sender, cx),
+            Kind::Put if record.is_placed => {
                 cx.up
                     .window_written(self.peer, window, start, header.length);
             }
-            Kind::Atomic if note.is_placed => cx.up.window_written(self.peer, window, start, 8),
-            _ if note.is_placed => {}
+            Kind::Atomic if record.is_placed => cx.up.window_written(self.peer, window, start, 8),
+            _ if record.is_placed => {}
             _ => {
-                self.process(header, payload, cx)?;
+                self.process(header, record.payload, cx)?;
             }
         }
         Ok(())

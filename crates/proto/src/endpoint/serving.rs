@@ -14,7 +14,6 @@ use bcl_wire::Header;
 use super::Endpoint;
 use crate::common::Context;
 use crate::connection::End;
-use crate::connection::serving::Note;
 use crate::error::Cause;
 use crate::names::{Address, Path};
 use crate::served::ConnectionState;
@@ -123,20 +122,8 @@ impl Endpoint {
             self.common.drops.no_connection += 1;
             return Told::Taken;
         };
-        // It has one link.
-        let from = Path {
-            to: record.from,
-            rail: 0,
-        };
-        let note = Note {
-            is_placed: record.is_placed,
-            is_acked: record.is_acked,
-            ack: record.ack,
-            place: record.place,
-        };
         let common = &mut self.common;
-        let mut cx = Context { now, common, up };
-        let result = connection.on_record(from, &note, &header, record.payload, &mut cx);
+        let result = connection.on_record(record, &header, &mut Context { now, common, up });
         let told = match result {
             Ok(false) => Told::NoRoom,
             _ => Told::Taken,

@@ -10,7 +10,7 @@ use bcl_layout::control::{GRANTS, Grant};
 use bcl_layout::tables;
 use bcl_mcp_model::{Entry, Verdict, Window};
 use bcl_proto::{ConnectionState, Endpoint, Time, Told};
-use bcl_wire::{CheckKey, JobKeys};
+use bcl_wire::JobKeys;
 
 use super::memory::Memory;
 use crate::Random;
@@ -185,13 +185,7 @@ impl Front {
             }
         }
         while let Some(entering) = endpoint.next_to_enter(Time(now_ns), memory) {
-            let entry = Entry {
-                id: entering.id,
-                theirs: CheckKey::from_bytes(&entering.theirs),
-                ours: CheckKey::from_bytes(&entering.ours),
-                expected: entering.expected,
-            };
-            self.ask(now_ns, Wish::Enter(entry));
+            self.ask(now_ns, Wish::Enter(entering.into()));
         }
         while let Some(id) = endpoint.next_to_take_back() {
             self.port.control.give_back(id, true);

@@ -173,13 +173,21 @@ impl Memory {
         self.messages
     }
 
-    /// The buffer for a message, if one is posted; else it waits.
-    pub(super) fn meet(&mut self, arrival: &Arrival) -> (u64, Option<Target>) {
+    /// The buffer for a message, if one is posted, else it waits; and what the program is told.
+    pub(super) fn meet(&mut self, arrival: &Arrival) -> (News, Option<Target>) {
         let message = self.name_message();
         let posts = self.posts.get_mut(&arrival.channel);
-        let Some(capacity_bytes) = posts.and_then(VecDeque::pop_front) else {
+        let posted = posts.and_then(VecDeque::pop_front);
+        let news = News::Arrived {
+            from: arrival.from,
+            channel: arrival.channel,
+            message,
+            len_bytes: arrival.len_bytes,
+            waits: posted.is_none(),
+        };
+        let Some(capacity_bytes) = posted else {
             self.waiting.insert(message, arrival.id);
-            return (message, None);
+            return (news, None);
         };
         let name = Name::Message(message);
         self.lent.insert(name, vec![0; capacity_bytes]);
@@ -187,7 +195,7 @@ impl Memory {
             op: name.to_op(),
             capacity_bytes: capacity_bytes as u64,
         };
-        (message, Some(target))
+        (news, Some(target))
     }
 
     fn end(&mut self, op: OpId, value: u64, result: Result<(), OpError>) {
@@ -259,14 +267,8 @@ impl Upcalls for Memory {
             self.heard.push_back(Heard::Owed(arrival));
             return None;
         }
-        let (message, target) = self.meet(&arrival);
-        self.tell(News::Arrived {
-            from: arrival.from,
-            channel,
-            message,
-            len_bytes,
-            waits: target.is_none(),
-        });
+        let (news, target) = self.meet(&arrival);
+        self.tell(news);
         target
     }
 

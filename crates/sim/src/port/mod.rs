@@ -57,21 +57,14 @@ impl Port {
 
     /// The program hears of a message for which it was away.
     fn meet(&mut self, now_ns: u64, arrival: &Arrival) -> News {
-        let (message, target) = self.memory.meet(arrival);
-        let waits = target.is_none();
+        let (news, target) = self.memory.meet(arrival);
         if let Some(target) = target {
             let (now, up) = (Time(now_ns), &mut self.memory);
             let is_there = self.endpoint.accept(now, arrival.id, target, up);
             assert!(is_there, "a message has gone and was not withdrawn");
             self.manage(now_ns);
         }
-        News::Arrived {
-            from: arrival.from,
-            channel: arrival.channel,
-            message,
-            len_bytes: arrival.len_bytes,
-            waits,
-        }
+        news
     }
 
     fn system(&mut self, now_ns: u64, to: Seat, op: u64, bytes: &[u8]) {
