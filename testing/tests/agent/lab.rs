@@ -61,13 +61,9 @@ impl Lab {
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.agent_words[0]);
         command.args(&self.agent_words[1..]);
-        let group = match is_root() {
-            true => GROUP,
-            false => rustix::process::getegid().as_raw(),
-        };
         command
             .args(["--foreground", "--name", "test"])
-            .arg(format!("--group={group}"))
+            .arg(format!("--group={}", group()))
             .args(self.paths())
             .args(&self.options)
             .env_remove("NOTIFY_SOCKET")
@@ -231,6 +227,14 @@ impl Drop for Lab {
 /// Whether this test may become another user; if not, it says so.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// The group whose users a lab's agent serves: as another user than root the own one.
+pub fn group() -> u32 {
+    match is_root() {
+        true => GROUP,
+        false => rustix::process::getegid().as_raw(),
+    }
 }
 
 /// For tests that have to become another user.

@@ -7,7 +7,7 @@ use std::process::Command;
 use bcl_agent_client::Agent;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
-use crate::lab::Lab;
+use crate::lab::{self, Lab};
 
 // AGENT-1.1
 #[test]
@@ -22,6 +22,7 @@ fn a_socket_that_was_passed_on_is_served() {
         .args(["-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\""])
         .arg(env!("CARGO_BIN_EXE_bcld-fake"))
         .args(["--foreground", "--interface=lo", "--name=passed"])
+        .arg(format!("--group={}", lab::group()))
         .args(
             lab.paths()
                 .iter()

@@ -5,6 +5,9 @@ use bcl_testing::World;
 use bcl_testing::peer::{Peer, command};
 use std::os::unix::process::CommandExt;
 
+/// Who anybody may become.
+const NOBODY: u32 = 65534;
+
 /// SEM-9.2: a peer whose table is full refuses new connections, and keeps the ones it has.
 #[test]
 fn a_full_descriptor_table_is_told() {
@@ -72,6 +75,53 @@ fn exhausted_memory_is_told_and_what_is_there_goes_on() {
     stranger.message();
 }
 
+/// SEM-9.2: the kernel limits how many descriptors of a user without privileges are on their way in sockets, whoever of
+/// its processes sent them. A connection waits until others have arrived, whichever side begins; not for ever.
+#[test]
+fn descriptors_on_their_way_are_waited_for() {
+    const LIMIT: u64 = 48;
+    let world: World = World::new();
+    // SAFETY: asks for a number.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let others = if is_root { vec![NOBODY] } else { Vec::new() };
+    let us = world.open_with(world.options().allow_uids(others.clone()));
+    let mut command = command(world.folder(), &["obey"]);
+    if is_root {
+        command.uid(NOBODY).gid(NOBODY).current_dir("/");
+        command.env("BCL_ALLOW_UIDS", "0");
+    }
+    // SAFETY: setrlimit is safe in a forked child.
+    unsafe {
+        command.pre_exec(|| {
+            let limit = libc::rlimit {
+                rlim_cur: LIMIT,
+                rlim_max: LIMIT,
+            };
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+            Ok(())
+        })
+    };
+    let mut peer = Peer::spawn(command);
+
+    peer.tell("fly 300");
+    peer.tell(&format!("meet {}", us.address));
+    us.message();
+
+    let stranger = || world.open_with(world.options().allow_uids(others.clone()));
+    let other = stranger();
+    peer.tell("fly 300");
+    other.port().send_system(peer.address, b"x", 1).unwrap();
+    assert_eq!(other.sent(1).0, Ok(()));
+
+    let third = stranger();
+    peer.tell("fly 60000");
+    let met = peer.ask(&format!("meet {}", third.address));
+    assert!(met.contains("NoDescriptors"), "{met}");
+    let fourth = stranger();
+    fourth.port().send_system(peer.address, b"x", 1).unwrap();
+    assert_eq!(fourth.sent(1).0, Err(OpError::NoDescriptors));
+}
+
 /// SEM-2.2: needs root, to become somebody else.
 #[test]
 fn other_users_are_refused_unless_allowed() {
@@ -80,7 +130,6 @@ fn other_users_are_refused_unless_allowed() {
         println!("not root: nobody else to be, nothing was checked");
         return;
     }
-    const NOBODY: u32 = 65534;
     for allowed in [false, true] {
         let world: World = World::new();
         let options = world.options();

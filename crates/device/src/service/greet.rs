@@ -1,10 +1,12 @@
 //! Letting peers in: the accepting side of the handshake.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{MAX_MESSAGE_BYTES, Nonce, Proved, Purpose, Reason, Server, refuse};
-use bcl_node::{Address, JobKey, fdpass, peer_credentials, uid_allowed};
+use bcl_node::{Address, JobKey, peer_credentials, uid_allowed};
 use bcl_shm::bell;
 use bcl_shm::memfd;
 use bcl_shm::page::{Counter, PAGE_LEN, Page};
@@ -14,21 +16,64 @@ use rustix::net::SocketFlags;
 
 use super::Notice;
 use super::linked::{self, Linked, Parts};
+use super::meet::RETRY;
 use super::offer::Offer;
 use super::state::{Entry, State, Token, spare};
+use crate::engine::link::Link;
 
 /// Whoever has not proved itself by then is shown the door.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Strangers at the door at a time; more have to wait outside.
 const GREETINGS_MAX: usize = 1024;
 
-/// Somebody at the door.
+/// Somebody at the door, and how far that is.
 #[derive(Debug)]
 pub struct Greeting {
-    pub port: Address,
+    visitor: Visitor,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+struct Visitor {
+    port: Address,
     sock: OwnedFd,
-    /// After HELLO.
-    server: Option<Server>,
+    /// To be shown the door then.
+    deadline: Instant,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Hello,
+    Prove(Server),
+    /// Too many descriptors are on their way for ours to join them: a timer will try again.
+    Welcome(Box<Welcome>),
+}
+
+/// A connection that is made but for the peer to be told.
+#[derive(Debug)]
+struct Welcome {
+    bytes: Vec<u8>,
+    pidfd: OwnedFd,
+    linked: Linked,
+    link: Link,
+}
+
+impl Greeting {
+    /// The port that is to be reached.
+    pub fn port(&self) -> Address {
+        self.visitor.port
+    }
+}
+
+impl Visitor {
+    fn refuse(&self, (reason, detail): Refused) {
+        let _ = fdpass::send(&self.sock, &refuse(reason, detail), &[]);
+    }
+}
+
+fn keep(state: &mut State, token: Token, visitor: Visitor, stage: Stage) {
+    let greeting = Greeting { visitor, stage };
+    state.entries.insert(token, Entry::Greeting(greeting));
 }
 
 /// Accepts all who have connected to the port.
@@ -99,49 +144,58 @@ fn welcome_or_refuse(state: &mut State, port: Address, sock: OwnedFd) {
     }
     let token = state.new_token();
     if state.watch(sock.as_fd(), token).is_ok() {
-        state.entries.insert(
-            token,
-            Entry::Greeting(Greeting {
-                port,
-                sock,
-                server: None,
-            }),
-        );
+        let visitor = Visitor {
+            port,
+            sock,
+            deadline: Instant::now() + PATIENCE,
+        };
+        keep(state, token, visitor, Stage::Hello);
         state.wake_after(token, PATIENCE);
+    }
+}
+
+/// Time is up, or descriptors may have got room.
+pub fn on_timer(state: &mut State, token: Token) {
+    let Some(Entry::Greeting(Greeting { visitor, stage })) = state.entries.remove(&token) else {
+        return;
+    };
+    match (stage, Instant::now() >= visitor.deadline) {
+        (Stage::Welcome(_), true) => visitor.refuse(limit(Errno::TOOMANYREFS)),
+        (_, true) => {}
+        (Stage::Welcome(welcome), false) => admit(state, token, visitor, welcome),
+        (stage, false) => keep(state, token, visitor, stage),
     }
 }
 
 /// The next message of a handshake.
 pub fn on_readable(state: &mut State, token: Token) {
-    let Some(Entry::Greeting(mut greeting)) = state.entries.remove(&token) else {
+    let Some(Entry::Greeting(Greeting { visitor, stage })) = state.entries.remove(&token) else {
         return;
     };
     let mut buffer = [0; MAX_MESSAGE_BYTES];
-    let received = match fdpass::recv(&greeting.sock, &mut buffer) {
+    let received = match fdpass::recv(&visitor.sock, &mut buffer) {
         Ok(received) if received.len_bytes > 0 => received,
-        Err(fdpass::FdPassError::WouldBlock) => {
-            state.entries.insert(token, Entry::Greeting(greeting));
-            return;
-        }
+        Err(FdPassError::WouldBlock) => return keep(state, token, visitor, stage),
         _ => return,
     };
     let bytes = &buffer[..received.len_bytes];
-    let outcome = match greeting.server.take() {
-        None => on_hello(state, &mut greeting, bytes).map(|()| Some(greeting)),
-        Some(server) => {
-            on_prove(state, token, greeting, server, bytes, received.fds).map(|()| None)
+    match stage {
+        Stage::Hello => {
+            if let Ok(server) = on_hello(state, &visitor, bytes) {
+                keep(state, token, visitor, Stage::Prove(server));
+            }
         }
-    };
-    if let Ok(Some(greeting)) = outcome {
-        state.entries.insert(token, Entry::Greeting(greeting));
+        Stage::Prove(server) => on_prove(state, token, visitor, server, bytes, received.fds),
+        // There is nothing to say before the welcome but that it wants none.
+        Stage::Welcome(_) => {}
     }
 }
 
 /// The handshake is over, and the peer, if it is still there, has been told.
 struct Over;
 
-fn on_hello(state: &State, greeting: &mut Greeting, bytes: &[u8]) -> Result<(), Over> {
-    let port = state.ports.get(&greeting.port).ok_or(Over)?;
+fn on_hello(state: &State, visitor: &Visitor, bytes: &[u8]) -> Result<Server, Over> {
+    let port = state.ports.get(&visitor.port).ok_or(Over)?;
     // Counters are for whoever may attach by uid; only connections ask for the key of the job.
     let stat_key = JobKey::of_user(rustix::process::geteuid().as_raw());
     let wants_stat = Purpose::of_hello(bytes) == Some(Purpose::Stat);
@@ -151,89 +205,87 @@ fn on_hello(state: &State, greeting: &mut Greeting, bytes: &[u8]) -> Result<(), 
         &port.shared.key
     };
     let nonce = Nonce::random().map_err(|_| Over)?;
-    match Server::on_hello(key, greeting.port, nonce, bytes) {
+    match Server::on_hello(key, visitor.port, nonce, bytes) {
         Ok((server, challenge)) => {
-            greeting.server = Some(server);
-            fdpass::send(&greeting.sock, &challenge, &[]).map_err(|_| Over)
+            fdpass::send(&visitor.sock, &challenge, &[]).map_err(|_| Over)?;
+            Ok(server)
         }
         Err(failure) => {
-            fail(state, greeting, &failure);
+            fail(state, visitor, &failure);
             Err(Over)
         }
     }
 }
 
-fn fail(state: &State, greeting: &Greeting, failure: &bcl_node::handshake::Failure) {
+fn fail(state: &State, visitor: &Visitor, failure: &bcl_node::handshake::Failure) {
     let counter = match failure.refusal.reason {
         Reason::Key => Counter::RefusedKey,
         Reason::Version => Counter::RefusedVersion,
         Reason::Uid => Counter::RefusedUid,
         _ => Counter::ProtocolErrors,
     };
-    state.count(greeting.port, counter);
+    state.count(visitor.port, counter);
     if let Some(reply) = &failure.reply {
-        let _ = fdpass::send(&greeting.sock, reply, &[]);
+        let _ = fdpass::send(&visitor.sock, reply, &[]);
     }
 }
 
 fn on_prove(
     state: &mut State,
     token: Token,
-    greeting: Greeting,
+    visitor: Visitor,
     mut server: Server,
     bytes: &[u8],
     fds: Vec<OwnedFd>,
-) -> Result<(), Over> {
+) {
     let proved = match server.on_prove(bytes) {
         Ok(proved) => proved,
-        Err(failure) => {
-            fail(state, &greeting, &failure);
-            return Err(Over);
-        }
+        Err(failure) => return fail(state, &visitor, &failure),
     };
-    let refused = match proved.purpose {
-        Purpose::Stat => show_counters(state, &greeting, server),
-        Purpose::Connect => connect(state, token, &greeting, server, &proved, fds),
-    };
-    if let Err((reason, detail)) = refused {
-        if reason == Reason::Protocol {
-            state.count(greeting.port, Counter::ProtocolErrors);
-        }
-        let _ = fdpass::send(&greeting.sock, &refuse(reason, detail), &[]);
+    if proved.purpose == Purpose::Stat {
+        return show_counters(state, &visitor, server);
     }
-    Ok(())
+    match prepare(state, &visitor, server, &proved, fds) {
+        Ok(welcome) => admit(state, token, visitor, Box::new(welcome)),
+        Err(refused) => turn_away(state, &visitor, refused),
+    }
 }
 
 type Refused = (Reason, u32);
 
-fn show_counters(state: &State, greeting: &Greeting, server: Server) -> Result<(), Refused> {
-    let port = state
-        .ports
-        .get(&greeting.port)
-        .ok_or((Reason::Closing, 0))?;
-    let welcome = server.welcome(&[]);
-    let _ = fdpass::send(&greeting.sock, &welcome, &[port.shared.page_fd.as_fd()]);
-    Ok(())
+fn turn_away(state: &State, visitor: &Visitor, refused: Refused) {
+    if refused.0 == Reason::Protocol {
+        state.count(visitor.port, Counter::ProtocolErrors);
+    }
+    visitor.refuse(refused);
 }
 
-fn connect(
-    state: &mut State,
-    token: Token,
-    greeting: &Greeting,
+fn show_counters(state: &State, visitor: &Visitor, server: Server) {
+    let Some(port) = state.ports.get(&visitor.port) else {
+        return visitor.refuse((Reason::Closing, 0));
+    };
+    let page = [port.shared.page_fd.as_fd()];
+    if let Err(FdPassError::NoDescriptors) =
+        fdpass::send(&visitor.sock, &server.welcome(&[]), &page)
+    {
+        visitor.refuse(limit(Errno::TOOMANYREFS));
+    }
+}
+
+/// Looks at what the visitor has brought, and makes the connection of it.
+fn prepare(
+    state: &State,
+    visitor: &Visitor,
     server: Server,
     proved: &Proved,
     fds: Vec<OwnedFd>,
-) -> Result<(), Refused> {
-    make_way(state, greeting.port, proved.client)?;
+) -> Result<Welcome, Refused> {
     let offer =
         Offer::decode(&proved.offer).ok_or((Reason::Version, bcl_shm::pair::LAYOUT_VERSION))?;
     let [segment, page, ringer, pidfd]: [OwnedFd; 4] =
         fds.try_into().map_err(|_| (Reason::Protocol, 0))?;
-    let shared = state
-        .ports
-        .get(&greeting.port)
-        .map(|port| port.shared.clone())
-        .ok_or((Reason::Closing, 0))?;
+    let port = state.ports.get(&visitor.port);
+    let shared = &port.ok_or((Reason::Closing, 0))?.shared;
 
     let adopt = |fd: &OwnedFd, len, writable| {
         memfd::adopt(fd.as_fd(), len, writable).map_err(|error| refusal_of(&error))
@@ -248,31 +300,56 @@ fn connect(
     if !bell::is_ringer(ringer.as_fd()) {
         return Err((Reason::Protocol, 0));
     }
-    let sock = rustix::io::fcntl_dupfd_cloexec(&greeting.sock, 3).map_err(limit)?;
+    let sock = rustix::io::fcntl_dupfd_cloexec(&visitor.sock, 3).map_err(limit)?;
     let own_pidfd = bcl_node::watch::own_pidfd().map_err(|_| (Reason::Limit, 0))?;
     let parts = Parts {
-        port: greeting.port,
+        port: visitor.port,
         peer: proved.client,
         sock,
         pidfd: Some(pidfd),
     };
-    let (linked, link) = Linked::new(parts, &shared, pair, page, ringer, &offer, segment_len);
+    let (linked, link) = Linked::new(parts, shared, pair, page, ringer, &offer, segment_len);
+    Ok(Welcome {
+        bytes: server.welcome(&Offer::mine().encode()),
+        pidfd: own_pidfd,
+        linked,
+        link,
+    })
+}
 
-    let welcome = server.welcome(&Offer::mine().encode());
+/// Lets the visitor in, as soon as there is room for the descriptors that it gets.
+fn admit(state: &mut State, token: Token, visitor: Visitor, welcome: Box<Welcome>) {
+    let peer = welcome.linked.peer;
+    if let Err(refused) = make_way(state, visitor.port, peer) {
+        return turn_away(state, &visitor, refused);
+    }
+    let Some(port) = state.ports.get(&visitor.port) else {
+        return visitor.refuse((Reason::Closing, 0));
+    };
+    let shared = Arc::clone(&port.shared);
     let fds = [
         shared.page_fd.as_fd(),
         shared.bell.ringer(),
-        own_pidfd.as_fd(),
+        welcome.pidfd.as_fd(),
     ];
-    fdpass::send(&greeting.sock, &welcome, &fds).map_err(|_| (Reason::Closing, 0))?;
-    state.unwatch(greeting.sock.as_fd());
-    linked::establish(state, token, linked).map_err(limit)?;
+    match fdpass::send(&visitor.sock, &welcome.bytes, &fds) {
+        Ok(()) => {}
+        Err(FdPassError::NoDescriptors) => {
+            state.wake_after(token, RETRY);
+            return keep(state, token, visitor, Stage::Welcome(welcome));
+        }
+        Err(_) => return visitor.refuse((Reason::Closing, 0)),
+    }
+    let Welcome { linked, link, .. } = *welcome;
+    state.unwatch(visitor.sock.as_fd());
+    if let Err(errno) = linked::establish(state, token, linked) {
+        return visitor.refuse(limit(errno));
+    }
     shared.notify(Notice::Connected {
-        peer: proved.client,
+        peer,
         link: Box::new(link),
         initiated: false,
     });
-    Ok(())
 }
 
 fn limit(errno: Errno) -> Refused {

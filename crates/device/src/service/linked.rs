@@ -130,7 +130,7 @@ impl Linked {
     }
 
     fn flush(&mut self) {
-        while let Some(next) = self.outbound.front() {
+        while let Some(next) = self.outbound.front_mut() {
             let fd = next
                 .region
                 .as_ref()
@@ -141,6 +141,8 @@ impl Linked {
             };
             match fdpass::send(&self.sock, &next.bytes, fds) {
                 Err(fdpass::FdPassError::WouldBlock) => return,
+                // Too many are on their way: an answer without its descriptor is one, and the peer has other ways.
+                Err(fdpass::FdPassError::NoDescriptors) => next.region = None,
                 // If the peer is gone, the socket or the process will say so.
                 Ok(()) | Err(_) => drop(self.outbound.pop_front()),
             }

@@ -1,10 +1,11 @@
 //! Reaching peers: the connecting side of the handshake.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{Client, Failure, MAX_MESSAGE_BYTES, Nonce, Purpose, Reason, Side as By};
-use bcl_node::{Address, ConnectError, fdpass, peer_credentials, uid_allowed};
+use bcl_node::{Address, ConnectError, peer_credentials, uid_allowed};
 use bcl_shm::bell;
 use bcl_shm::memfd::{self, Writers};
 use bcl_shm::page::{Counter, PAGE_LEN, Page};
@@ -17,10 +18,13 @@ use super::state::{Entry, State, Token};
 use super::{Notice, Shared, op_error_of};
 use crate::status::OpError;
 
-/// Between two attempts at a port with too many at its door.
-const RETRY: Duration = Duration::from_millis(2);
+/// Between two attempts at what is busy: a port with too many at its door, a user with too many descriptors on their way.
+pub const RETRY: Duration = Duration::from_millis(2);
 /// A peer whose own attempt is to stay, but does not come through by then, is called again.
 const CROSSED_PATIENCE: Duration = Duration::from_secs(1);
+/// How long descriptors wait for others of this user to be taken out of sockets, less than the peer waits for them
+/// ([HSK-3.6]).
+const SHORTAGE: Duration = Duration::from_secs(4);
 
 /// An attempt at a connection.
 #[derive(Debug)]
@@ -35,7 +39,20 @@ enum Stage {
     /// Nothing under way: a timer will try again.
     Resting,
     Challenge(OwnedFd, Client),
+    /// Too many descriptors are on their way for ours to join them: a timer will try again.
+    Proof(OwnedFd, Client, Box<Proof>),
     Welcome(OwnedFd, Client, Box<PairEnd>),
+}
+
+/// What is to be sent once the peer has proved itself.
+#[derive(Debug)]
+struct Proof {
+    bytes: Vec<u8>,
+    pair: PairEnd,
+    segment: OwnedFd,
+    pidfd: OwnedFd,
+    /// To be given up then.
+    deadline: Instant,
 }
 
 /// Starts to connect, unless that is under way.
@@ -61,16 +78,18 @@ pub fn call(state: &mut State, port: Address, to: Address) {
     dial(state, token);
 }
 
-/// A rest is over, or a crossing peer has not come through.
+/// A rest is over, a crossing peer has not come through, or descriptors may have got room.
 pub fn on_timer(state: &mut State, token: Token) {
-    if matches!(
-        state.entries.get(&token),
-        Some(Entry::Calling(Calling {
-            stage: Stage::Resting,
-            ..
-        }))
-    ) {
-        dial(state, token);
+    let Some(Entry::Calling(call)) = state.entries.get_mut(&token) else {
+        return;
+    };
+    match std::mem::replace(&mut call.stage, Stage::Resting) {
+        Stage::Resting => dial(state, token),
+        Stage::Proof(sock, client, proof) => {
+            let shown = show(state, token, sock, client, proof);
+            conclude(state, token, shown);
+        }
+        other => call.stage = other,
     }
 }
 
@@ -136,16 +155,18 @@ pub fn on_readable(state: &mut State, token: Token) {
     let stage = std::mem::replace(&mut call.stage, Stage::Resting);
     let (sock, mut client, pair) = match stage {
         Stage::Resting => return,
+        // There is nothing to say before it has our proof: it has closed the port, or lost patience.
+        Stage::Proof(..) => return state.fail_call(token, OpError::NoPort),
         Stage::Challenge(sock, client) => (sock, client, None),
         Stage::Welcome(sock, client, pair) => (sock, client, Some(pair)),
     };
     let mut buffer = [0; MAX_MESSAGE_BYTES];
     let received = match fdpass::recv(&sock, &mut buffer) {
         Ok(received) if received.len_bytes > 0 => received,
-        Err(fdpass::FdPassError::NoDescriptors) => {
+        Err(FdPassError::NoDescriptors) => {
             return state.fail_call(token, OpError::NoDescriptors);
         }
-        Err(fdpass::FdPassError::WouldBlock) => {
+        Err(FdPassError::WouldBlock) => {
             if let Some(Entry::Calling(call)) = state.entries.get_mut(&token) {
                 call.stage = match pair {
                     None => Stage::Challenge(sock, client),
@@ -159,16 +180,17 @@ pub fn on_readable(state: &mut State, token: Token) {
     };
     let bytes = &buffer[..received.len_bytes];
     let outcome = match pair {
-        None => prove(state, token, &sock, &mut client, bytes).map(|pair| {
-            if let Some(Entry::Calling(call)) = state.entries.get_mut(&token) {
-                call.stage = Stage::Welcome(sock, client, Box::new(pair));
-            }
-        }),
+        None => prove(state, token, &sock, &mut client, bytes)
+            .and_then(|proof| show(state, token, sock, client, Box::new(proof))),
         Some(pair) => match client.on_welcome(bytes) {
             Ok(offer) => connected(state, token, sock, *pair, &offer, received.fds),
             Err(failure) => Err(refused(state, token, &sock, &failure)),
         },
     };
+    conclude(state, token, outcome);
+}
+
+fn conclude(state: &mut State, token: Token, outcome: Result<(), Option<OpError>>) {
     match outcome {
         Ok(()) => {}
         Err(Some(error)) => state.fail_call(token, error),
@@ -177,20 +199,19 @@ pub fn on_readable(state: &mut State, token: Token) {
     }
 }
 
-/// Checks that the peer knows the key, and sends our proof with the segment.
+/// Checks that the peer knows the key, and makes our proof and the segment.
 fn prove(
     state: &mut State,
     token: Token,
     sock: &OwnedFd,
     client: &mut Client,
     bytes: &[u8],
-) -> Result<PairEnd, Option<OpError>> {
+) -> Result<Proof, Option<OpError>> {
     let challenged = client.on_challenge(bytes);
     let challenged = match challenged {
         Ok(challenged) => challenged,
         Err(failure) => return Err(refused(state, token, sock, &failure)),
     };
-    let shared = calling_port(state, token).ok_or(Some(OpError::NoPort))?;
     let geometry = Geometry::DEFAULT;
     let (segment, mapping) = memfd::create("bcl-pair", geometry.segment_len(), Writers::Anybody)
         .map_err(|error| {
@@ -202,15 +223,47 @@ fn prove(
     let pair = PairEnd::new(mapping, geometry, Side::Connector);
     pair.label(geometry);
     let pidfd = bcl_node::watch::own_pidfd().map_err(|_| Some(OpError::NoDescriptors))?;
-    let proof = challenged.prove(&Offer::mine().encode());
+    Ok(Proof {
+        bytes: challenged.prove(&Offer::mine().encode()),
+        pair,
+        segment,
+        pidfd,
+        deadline: Instant::now() + SHORTAGE,
+    })
+}
+
+/// Sends our proof, with the segment and what else the peer needs of us.
+///
+/// A user's descriptors that are on their way are counted, all processes' together, and held against the limit of the
+/// process that sends more (unix(7), ETOOMANYREFS). Where many processes connect at once, some have to wait a moment
+/// ([HSK-3.6]).
+fn show(
+    state: &mut State,
+    token: Token,
+    sock: OwnedFd,
+    client: Client,
+    proof: Box<Proof>,
+) -> Result<(), Option<OpError>> {
+    let shared = calling_port(state, token).ok_or(Some(OpError::NoPort))?;
     let fds = [
-        segment.as_fd(),
+        proof.segment.as_fd(),
         shared.page_fd.as_fd(),
         shared.bell.ringer(),
-        pidfd.as_fd(),
+        proof.pidfd.as_fd(),
     ];
-    fdpass::send(sock, &proof, &fds).map_err(|_| Some(OpError::NoPort))?;
-    Ok(pair)
+    let stage = match fdpass::send(&sock, &proof.bytes, &fds) {
+        Ok(()) => Stage::Welcome(sock, client, Box::new(proof.pair)),
+        Err(FdPassError::NoDescriptors) if Instant::now() < proof.deadline => {
+            state.wake_after(token, RETRY);
+            Stage::Proof(sock, client, proof)
+        }
+        Err(FdPassError::NoDescriptors) => return Err(Some(OpError::NoDescriptors)),
+        Err(_) => return Err(Some(OpError::NoPort)),
+    };
+    if let Some(Entry::Calling(call)) = state.entries.get_mut(&token) {
+        call.stage = stage;
+    }
+    Ok(())
 }
 
 fn connected(

@@ -58,7 +58,7 @@ fn on_event(state: &mut State, data: u64, flags: epoll::EventFlags) {
 
 fn on_timer(state: &mut State, token: Token) {
     match state.entries.get(&token) {
-        Some(Entry::Greeting(_)) => drop(state.entries.remove(&token)),
+        Some(Entry::Greeting(_)) => greet::on_timer(state, token),
         Some(Entry::Calling(_)) => meet::on_timer(state, token),
         Some(Entry::Linked(_)) => linked::on_timer(state, token),
         _ => {}
@@ -123,7 +123,7 @@ fn open(state: &mut State, port: Port) {
 fn close(state: &mut State, address: Address, cause: Cause) {
     let belongs = |entry: &Entry| match entry {
         Entry::Listener(port) => *port == address,
-        Entry::Greeting(greeting) => greeting.port == address,
+        Entry::Greeting(greeting) => greeting.port() == address,
         Entry::Calling(call) => call.port == address,
         Entry::Linked(linked) => linked.port == address,
     };

@@ -1,11 +1,19 @@
 //! One port, one order a line, one answer a line. Between orders it does nothing, and polls nothing: that is
 //! how a test brings an operation into the phase it wants.
 
-use std::io::{BufRead, stdin};
+use std::io::{BufRead, IoSlice, stdin};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use bcl::{Access, Address, Buffer, DmaBuffer, Event, Port, Which};
 use bcl_testing::{PATIENCE, random};
+use rustix::cmsg_space;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    sendmsg, socketpair,
+};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Obeys until the input ends.
@@ -20,6 +28,7 @@ pub fn run() {
             ["abort"] => std::process::abort(),
             ["memory", "exhausted"] => limit_memory(Some(mapped_bytes())),
             ["memory", "free"] => limit_memory(None),
+            ["fly", ms] => fly(Duration::from_millis(number(ms) as u64)),
             ["open", wanted] => {
                 port = Some(
                     Port::options()
@@ -172,6 +181,33 @@ fn limit_memory(bytes: Option<u64>) {
         maximum: None,
     };
     setrlimit(Resource::As, limit).expect("a soft limit can be set");
+}
+
+/// Has as many descriptors on their way as the limit lets one user have, for so long.
+fn fly(time: Duration) {
+    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+    let ends = socketpair(AddressFamily::UNIX, kind, flags, None).expect("a socket pair");
+    let input = stdin();
+    let refused = loop {
+        // Not the sockets themselves, which would keep each other.
+        let fds = [input.as_fd(); 8];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(8))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+        let data = [IoSlice::new(b"x")];
+        if let Err(errno) = sendmsg(&ends.0, &data, &mut control, SendFlags::DONTWAIT) {
+            break errno;
+        }
+    };
+    assert_eq!(
+        refused,
+        Errno::TOOMANYREFS,
+        "run it under a limit, without privileges"
+    );
+    std::thread::spawn(move || {
+        std::thread::sleep(time);
+        drop(ends);
+    });
 }
 
 fn filled(kind: &str, len: usize) -> Buffer {
