@@ -4,12 +4,12 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use bcl_device::{Access, Action, LinkInfo, RmaOp, SYSTEM_MAX, Source, SystemHandle, Target};
-use bcl_node::Address;
+use bcl_device::{Action, LinkInfo, RmaOp, SYSTEM_MAX, Source, SystemHandle, Target};
 use bcl_shm::bell;
 use bcl_shm::page::Counter;
 use bcl_shm::sync::{AtomicU64, Ordering};
 use bcl_shm::wait::{Advice, Waiter};
+use bcl_types::{Access, Address};
 
 use crate::bed::Bed;
 use crate::buffer::Buffer;
@@ -226,7 +226,8 @@ impl Core {
             )));
         };
         let from = self.address();
-        use bcl_device::{OpError, Upcalls};
+        use bcl_device::Upcalls;
+        use bcl_types::OpError;
         self.state
             .received(from, channel, target.op, 0, Err(OpError::Canceled));
         self.settle();

@@ -1,7 +1,7 @@
 //! What has happened.
 
-use bcl_device::{Cause, OpError, SystemHandle};
-use bcl_node::Address;
+use bcl_device::SystemHandle;
+use bcl_types::{Address, Cause, OpError};
 
 use crate::buffer::Buffer;
 

@@ -41,10 +41,9 @@ mod state;
 mod tiers;
 mod window;
 
-pub use bcl_device::{Access, Cause, CopyMode, EAGER_MAX, OpError, SYSTEM_MAX, WINDOW_COUNT};
-pub use bcl_node::{
-    Address, Folder, JobKey, Node, NodeId, Nodes, NodesError, ParseAddressError, ResolveError,
-};
+pub use bcl_device::{CopyMode, EAGER_MAX, SYSTEM_MAX, WINDOW_COUNT};
+pub use bcl_node::{Folder, JobKey, Node, Nodes, NodesError, ResolveError, detect_node};
+pub use bcl_types::{Access, Address, Cause, NodeId, OpError, ParseAddressError};
 pub use buffer::{Buffer, DmaBuffer, EnabledBuffer};
 pub use core::{POSTS_MAX, QUEUE_DEPTH};
 pub use error::Error;

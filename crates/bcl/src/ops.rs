@@ -1,6 +1,6 @@
 //! Operations under way: what the program called them and what it lent them.
 
-use bcl_device::OpId;
+use bcl_types::OpId;
 
 use crate::buffer::Buffer;
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bcl_device::{Config, CopyMode};
-use bcl_node::{Folder, JobKey, NodeId};
+use bcl_node::{Folder, JobKey, detect_node};
+use bcl_types::NodeId;
 
 use crate::core::Core;
 use crate::error::Error;
@@ -136,7 +137,7 @@ impl PortOptions {
         Ok(Config {
             node: match self.node {
                 Some(node) => node,
-                None => NodeId::detect()?.0,
+                None => detect_node()?.0,
             },
             number: self.number,
             folder: self.folder.unwrap_or_else(Folder::default_path),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use bcl_device::{Access, Action, Atomic};
-use bcl_node::Address;
+use bcl_device::Action;
+use bcl_types::{Access, Address, Atomic};
 
 use crate::buffer::Buffer;
 use crate::core::Core;

@@ -4,9 +4,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bcl_device::Access;
-use bcl_node::Address;
 use bcl_shm::wait::{Advice, Waiter};
+use bcl_types::{Access, Address};
 
 use crate::bed::Bed;
 use crate::buffer::Buffer;

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use bcl_device::{Cause, LinkInfo, MessageId, OpError, OpId, SystemHandle, Target, Upcalls};
-use bcl_node::Address;
+use bcl_device::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
 use bcl_shm::page::{Counter, Page};
 use bcl_shm::sync::bump;
+use bcl_types::{Address, Cause, OpError, OpId};
 
 use crate::event::{Event, SystemMessage, Which};
 use crate::matching::Matching;

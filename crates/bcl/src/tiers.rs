@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_device::{
-    Config, LinkInfo, MessageId, OpId, RmaOp, SYSTEM_MAX, Shared, ShmPort, Source, SystemHandle,
-    Target,
+    Config, LinkInfo, MessageId, RmaOp, SYSTEM_MAX, Shared, ShmPort, Source, SystemHandle, Target,
 };
-use bcl_node::{Address, NodeId};
 use bcl_shm::page::{Counter, Page};
+use bcl_types::{Address, NodeId, OpId};
 use bcl_wire::udp_port;
 
 use crate::bed::Bed;

@@ -81,6 +81,7 @@ fn assertions() -> String {
         CAUSE_VANISHED = CAUSE_VANISHED,
         CAUSE_SILENT = CAUSE_SILENT,
         CAUSE_RESTARTED = CAUSE_RESTARTED,
+        CAUSE_PROTOCOL = CAUSE_PROTOCOL,
         SEND = events::SEND,
         RECV = events::RECV,
         ANY = events::ANY,

@@ -130,6 +130,7 @@ fn caused(cause: Cause) -> CEvent {
         Cause::Vanished => (CAUSE_VANISHED, 0),
         Cause::Silent(time_ms) => (CAUSE_SILENT, time_ms.try_into().unwrap_or(i32::MAX)),
         Cause::Restarted => (CAUSE_RESTARTED, 0),
+        Cause::Protocol => (CAUSE_PROTOCOL, 0),
     };
     CEvent {
         cause,
@@ -147,6 +148,7 @@ pub fn cause_of(event: &CEvent) -> Option<Cause> {
         CAUSE_VANISHED => Cause::Vanished,
         CAUSE_SILENT => Cause::Silent(event.cause_detail.max(0) as u32),
         CAUSE_RESTARTED => Cause::Restarted,
+        CAUSE_PROTOCOL => Cause::Protocol,
         _ => return None,
     })
 }

@@ -113,3 +113,4 @@ pub const CAUSE_KILLED: u32 = 3;
 pub const CAUSE_VANISHED: u32 = 4;
 pub const CAUSE_SILENT: u32 = 5;
 pub const CAUSE_RESTARTED: u32 = 6;
+pub const CAUSE_PROTOCOL: u32 = 7;

@@ -13,16 +13,14 @@ mod open;
 mod region;
 mod service;
 pub mod stat;
-mod status;
 mod window;
 
 pub use engine::inbox::SYSTEM_MAX;
 pub use engine::outgoing::{DEFERRED_MAX, EAGER_MAX, Source};
 pub use engine::port::{ShmPort, wait_for_bell};
 pub use engine::rma::{Action, RmaOp};
-pub use engine::upcalls::{LinkInfo, MessageId, OpId, SystemHandle, Target, Upcalls};
+pub use engine::upcalls::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
 pub use open::{Config, OpenError};
 pub use region::{Extent, Region, RegionPlace};
 pub use service::{CopyMode, Shared, spawn_without_signals};
-pub use status::{Cause, OpError};
-pub use window::{Access, Atomic, WINDOW_COUNT, WindowTable};
+pub use window::{WINDOW_COUNT, WindowTable};

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bcl_node::{Address, Bound, Folder, FolderError, JobKey, NodeId};
+use bcl_node::{Bound, Folder, FolderError, JobKey};
 use bcl_shm::bell::Bell;
 use bcl_shm::fence;
 use bcl_shm::memfd::{self, Writers};
 use bcl_shm::page::{Identity, PAGE_LEN, Page};
 use bcl_shm::sync::Ordering;
+use bcl_types::{Address, NodeId};
 use rustix::io::Errno;
 
 use crate::engine::port::ShmPort;

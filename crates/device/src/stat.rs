@@ -4,10 +4,11 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use bcl_node::handshake::{Client, MAX_MESSAGE_BYTES, Nonce, Purpose};
-use bcl_node::{Address, Folder, JobKey, fdpass, peer_credentials};
+use bcl_node::{Folder, JobKey, fdpass, peer_credentials};
 use bcl_shm::memfd;
 use bcl_shm::page::{Connection, Counter, Identity, PAGE_LEN, Page};
 use bcl_shm::sync::Ordering;
+use bcl_types::Address;
 use rustix::event::{PollFd, PollFlags};
 
 /// How long a port's background thread may take to answer; a stopped process never does.

@@ -6,53 +6,9 @@ use std::sync::atomic::AtomicU64;
 
 use bcl_shm::page::{Page, WINDOWS};
 use bcl_shm::sync::Ordering;
+use bcl_types::{Access, Atomic, Refusal};
 
 use crate::region::Region;
-use crate::status::OpError;
-
-/// What others may do with a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access(u32);
-
-impl Access {
-    /// Read.
-    pub const GET: Self = Self(1);
-    /// Write.
-    pub const PUT: Self = Self(2);
-    /// Fetch-and-add and compare-and-swap of 64-bit words.
-    pub const ATOMIC: Self = Self(4);
-    /// Not a permission: the owner gets an event when somebody has written.
-    pub const NOTIFY: Self = Self(8);
-    /// Everything, without notices.
-    pub const ALL: Self = Self(7);
-
-    /// Whether all of `other` is in this.
-    pub fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Number form, as in the C header.
-    pub fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// From number form; unknown bits are an error.
-    pub fn from_bits(bits: u32) -> Option<Self> {
-        (bits & !15 == 0).then_some(Self(bits))
-    }
-
-    /// Whether peers change the memory.
-    pub(crate) fn lets_write(self) -> bool {
-        self.0 & (Self::PUT.0 | Self::ATOMIC.0) != 0
-    }
-}
-
-impl std::ops::BitOr for Access {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
 
 /// Memory bound to an open channel.
 #[derive(Debug, Clone)]
@@ -105,17 +61,19 @@ impl Window {
     }
 
     /// Whether all of an access is permitted, for those that do it in pieces.
-    pub fn permits(&self, offset: u64, len_bytes: u64, need: Access) -> Result<(), OpError> {
-        check(self.len_bytes as u64, self.access, offset, len_bytes, need)
+    pub fn permits(&self, offset: u64, len_bytes: u64, need: Access) -> Result<(), Refusal> {
+        self.access
+            .check(self.len_bytes as u64, offset, len_bytes, need)
     }
 
-    fn range(&self, offset: u64, len_bytes: u64, need: Access) -> Result<*mut u8, OpError> {
-        check(self.len_bytes as u64, self.access, offset, len_bytes, need)?;
+    fn range(&self, offset: u64, len_bytes: u64, need: Access) -> Result<*mut u8, Refusal> {
+        self.access
+            .check(self.len_bytes as u64, offset, len_bytes, need)?;
         Ok(self.start.wrapping_add(offset as usize))
     }
 
     /// Writes for a peer.
-    pub fn put(&self, offset: u64, data: &[u8]) -> Result<(), OpError> {
+    pub fn put(&self, offset: u64, data: &[u8]) -> Result<(), Refusal> {
         let to = self.range(offset, data.len() as u64, Access::PUT)?;
         // SAFETY: inside the bound memory, which is valid until unbound, and unbinding takes the lock we hold.
         unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
@@ -123,7 +81,7 @@ impl Window {
     }
 
     /// Reads for a peer.
-    pub fn get(&self, offset: u64, data: &mut [u8]) -> Result<(), OpError> {
+    pub fn get(&self, offset: u64, data: &mut [u8]) -> Result<(), Refusal> {
         let from = self.range(offset, data.len() as u64, Access::GET)?;
         // SAFETY: as in `put`.
         unsafe { std::ptr::copy_nonoverlapping(from, data.as_mut_ptr(), data.len()) };
@@ -131,32 +89,18 @@ impl Window {
     }
 
     /// Performs an atomic for a peer; returns what was there.
-    pub fn atomic(&self, offset: u64, atomic: Atomic) -> Result<u64, OpError> {
+    pub fn atomic(&self, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
         let at = self.range(offset, 8, Access::ATOMIC)?;
         // SAFETY: as in `put`; `check_word` makes sure of the alignment.
         unsafe { apply(at, atomic) }
     }
 }
 
-/// The atomics of the papers' open channels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Atomic {
-    /// Adds, wrapping.
-    FetchAdd(u64),
-    /// Stores `new` if the word is `expected`.
-    CompareSwap {
-        /// What must be there.
-        expected: u64,
-        /// What is stored then.
-        new: u64,
-    },
-}
-
 /// # Safety
 /// `at` points to 8 bytes that are valid for atomic access.
-pub unsafe fn apply(at: *mut u8, atomic: Atomic) -> Result<u64, OpError> {
+pub unsafe fn apply(at: *mut u8, atomic: Atomic) -> Result<u64, Refusal> {
     if at as usize % 8 != 0 {
-        return Err(OpError::RmaRange);
+        return Err(Refusal::Range);
     }
     // SAFETY: valid by the contract, aligned as just checked.
     let word = unsafe { AtomicU64::from_ptr(at.cast::<u64>()) };
@@ -166,24 +110,6 @@ pub unsafe fn apply(at: *mut u8, atomic: Atomic) -> Result<u64, OpError> {
             .compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst)
             .unwrap_or_else(|found| found),
     })
-}
-
-/// Whether an access is within what the owner permits; the owner and the direct requester share this rule.
-#[inline]
-pub fn check(
-    window_len: u64,
-    access: Access,
-    offset: u64,
-    len_bytes: u64,
-    need: Access,
-) -> Result<(), OpError> {
-    if !access.contains(need) {
-        return Err(OpError::RmaDenied);
-    }
-    match offset.checked_add(len_bytes) {
-        Some(end) if end <= window_len => Ok(()),
-        _ => Err(OpError::RmaRange),
-    }
 }
 
 /// All windows of a port; shared with the service thread, which serves peers from it.

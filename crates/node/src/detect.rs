@@ -2,7 +2,8 @@
 
 use std::{env, fs};
 
-use crate::address::{NodeId, ParseAddressError};
+use bcl_types::{NodeId, ParseAddressError};
+
 use crate::interfaces;
 use crate::nodes::{Nodes, NodesError};
 
@@ -20,23 +21,21 @@ pub enum DetectError {
     Nodes(#[from] NodesError),
 }
 
-impl NodeId {
-    /// The number of this node, and a few words on where it comes from.
-    ///
-    /// `BCL_NODE` if it is set; else what the nodes file has for this host; else the IPv4 address of the
-    /// interface that holds the default route; else 127.0.0.1.
-    pub fn detect() -> Result<(NodeId, String), DetectError> {
-        if let Some(text) = env::var_os("BCL_NODE") {
-            let node = text.to_string_lossy().parse()?;
-            return Ok((node, "set by BCL_NODE".into()));
-        }
-        let nodes = Nodes::load()?;
-        // Who cannot list its interfaces is not found by them.
-        if let Ok(Some((node, why))) = nodes.this_host() {
-            return Ok((node.id, why));
-        }
-        Ok(of_default_route().unwrap_or_else(|why_not| (NodeId::LOOPBACK, why_not)))
+/// The number of this node, and a few words on where it comes from.
+///
+/// `BCL_NODE` if it is set; else what the nodes file has for this host; else the IPv4 address of the
+/// interface that holds the default route; else 127.0.0.1.
+pub fn detect_node() -> Result<(NodeId, String), DetectError> {
+    if let Some(text) = env::var_os("BCL_NODE") {
+        let node = text.to_string_lossy().parse()?;
+        return Ok((node, "set by BCL_NODE".into()));
     }
+    let nodes = Nodes::load()?;
+    // Who cannot list its interfaces is not found by them.
+    if let Ok(Some((node, why))) = nodes.this_host() {
+        return Ok((node.id, why));
+    }
+    Ok(of_default_route().unwrap_or_else(|why_not| (NodeId::LOOPBACK, why_not)))
 }
 
 /// An error here only means that we fall back to loopback, so a text will do.
@@ -122,7 +121,7 @@ mod tests {
 
     #[test]
     fn detection_says_why() {
-        let (_, why) = NodeId::detect().unwrap();
+        let (_, why) = detect_node().unwrap();
         assert!(!why.is_empty());
     }
 

@@ -1,6 +1,6 @@
 //! How the processes of one node find, authenticate and watch each other.
 //!
-//! - [`Address`] and [`NodeId`]: what a port is called.
+//! - [`detect_node`]: which node this is.
 //! - [`Folder`]: the rendezvous folder. A port is a Unix socket in it, so whoever can connect to
 //!   the name has found the port; there is no daemon and no registry.
 //! - [`fdpass`]: datagrams with file descriptors beside them.
@@ -11,7 +11,6 @@
 //!
 //! Everything that arrives from another process is checked here before anybody uses it.
 
-mod address;
 mod credentials;
 mod detect;
 pub mod fdpass;
@@ -23,9 +22,8 @@ mod nodes;
 mod sockopt;
 pub mod watch;
 
-pub use address::{Address, NodeId, ParseAddressError};
 pub use credentials::{PeerCredentials, peer_credentials, uid_allowed};
-pub use detect::DetectError;
+pub use detect::{DetectError, detect_node};
 pub use folder::{Bound, ConnectError, Folder, FolderError};
 pub use key::{JobKey, KeyError};
 pub use nodes::{Node, Nodes, NodesError, ResolveError};

@@ -4,7 +4,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use bcl_node::{Folder, JobKey, NodeId};
+use bcl_node::{Folder, JobKey, detect_node};
 
 mod common;
 
@@ -32,7 +32,7 @@ fn a_child_that_reports() {
     if common::role().is_none() {
         return;
     }
-    match NodeId::detect() {
+    match detect_node() {
         Ok((node, why)) => println!("node {node}: {why}"),
         Err(error) => println!("no node: {error}"),
     }

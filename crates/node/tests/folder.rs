@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
 
-use bcl_node::{Address, Bound, ConnectError, Folder, FolderError, NodeId};
+use bcl_node::{Bound, ConnectError, Folder, FolderError};
+use bcl_types::{Address, NodeId};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tempfile::TempDir;
 

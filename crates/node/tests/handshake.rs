@@ -1,10 +1,11 @@
 //! Both sides of the handshake against each other, and against a peer that errs or lies.
 
+use bcl_node::JobKey;
 use bcl_node::handshake::{
     Challenged, Client, Failure, MAX_MESSAGE_BYTES, MAX_OFFER_BYTES, Nonce, Proved, Purpose,
     Reason, Server, Side, refuse,
 };
-use bcl_node::{Address, JobKey};
+use bcl_types::Address;
 use proptest::prelude::*;
 
 const CLIENT_OFFER: &[u8] = b"what the client offers";

@@ -4,8 +4,9 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 use std::thread;
 
+use bcl_node::Folder;
 use bcl_node::watch::{ExitCause, PeerProcess, own_pidfd};
-use bcl_node::{Address, Folder, NodeId};
+use bcl_types::{Address, NodeId};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;

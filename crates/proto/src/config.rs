@@ -1,6 +1,7 @@
 //! What an endpoint is told when it is made.
 
-use crate::names::Address;
+use bcl_types::Address;
+
 use crate::time::Span;
 
 /// Settings of an endpoint. [`Config::new`] gives the usual ones.

@@ -1,6 +1,8 @@
 //! What is counted, for people and for tests.
 
-use crate::names::{Address, Path};
+use bcl_types::Address;
+
+use crate::names::Path;
 use crate::time::Span;
 
 macro_rules! counters {

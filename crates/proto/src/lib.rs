@@ -17,7 +17,7 @@ mod config;
 mod connection;
 mod counters;
 mod endpoint;
-mod error;
+
 mod message;
 mod mtu;
 mod names;
@@ -34,11 +34,8 @@ pub use config::Config;
 pub use connection::window::{ReceiveWindow, Standing};
 pub use counters::{Depths, Drops, PeerInfo, Traffic};
 pub use endpoint::{Endpoint, Entering, SYSTEM_MAX, Told};
-pub use error::{Cause, OpError, Refusal};
 pub use mtu::MtuSearch;
-pub use names::{
-    Action, Address, Atomic, MessageId, OpId, Path, Rma, SystemHandle, Target, WindowPut,
-};
+pub use names::{Action, MessageId, Path, Rma, SystemHandle, Target, WindowPut};
 pub use served::{ConnectionState, Outcome};
 pub use time::{Span, Time};
 pub use transmit::{INLINE_MAX, Own, Payload, Transmit};

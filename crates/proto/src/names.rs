@@ -1,22 +1,8 @@
-//! What things are called: ports, operations, messages, and where packets go.
+//! What things are called: operations, messages, and where packets go.
 
-use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
-/// What a port is called: its node and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Address {
-    /// The number of the node, written like an IPv4 address; packets need not go there, see [`Path`].
-    pub node: Ipv4Addr,
-    /// The number of the port.
-    pub port: u16,
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.node, self.port)
-    }
-}
+use bcl_types::{Atomic, OpId};
 
 /// Where a packet goes, or came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,10 +12,6 @@ pub struct Path {
     /// Which of two links, 0 or 1.
     pub rail: u8,
 }
-
-/// Names an operation of the port: chosen by the port, handed back with the result. The memory that an
-/// operation has lent goes by this name too.
-pub type OpId = u64;
 
 /// A message on a normal channel that waits for a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,20 +80,6 @@ impl Action {
             Self::Atomic(_) => 8,
         }
     }
-}
-
-/// What can be done to a 64-bit word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Atomic {
-    /// Adds, wrapping.
-    FetchAdd(u64),
-    /// Stores `new` if the word is `expected`.
-    CompareSwap {
-        /// What must be there.
-        expected: u64,
-        /// What is stored then.
-        new: u64,
-    },
 }
 
 /// A piece of a put that a peer does to one of our windows.

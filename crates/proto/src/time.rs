@@ -25,6 +25,16 @@ impl Span {
         Self(ms * 1_000_000)
     }
 
+    /// Whole milliseconds, as far as they can be counted.
+    pub const fn as_ms(self) -> u32 {
+        let ms = self.0 / 1_000_000;
+        if ms > u32::MAX as u64 {
+            u32::MAX
+        } else {
+            ms as u32
+        }
+    }
+
     /// So many times as long.
     pub const fn times(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))

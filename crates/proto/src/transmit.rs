@@ -1,8 +1,9 @@
 //! A packet on its way out, with its payload by reference.
 
+use bcl_types::OpId;
 use bcl_wire::CheckKey;
 
-use crate::names::{OpId, Path};
+use crate::names::Path;
 
 /// Longest payload that travels inside a [`Transmit`].
 pub const INLINE_MAX: usize = 104;

@@ -1,7 +1,8 @@
 //! What an endpoint tells the port it belongs to, and asks of it.
 
-use crate::error::{Cause, OpError, Refusal};
-use crate::names::{Address, Atomic, MessageId, OpId, Path, SystemHandle, Target, WindowPut};
+use bcl_types::{Address, Atomic, Cause, OpError, OpId, Refusal};
+
+use crate::names::{MessageId, Path, SystemHandle, Target, WindowPut};
 
 /// The port's side. None of these may call back into the endpoint.
 ///

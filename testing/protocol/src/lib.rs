@@ -7,7 +7,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use bcl_proto::{Action, Address, Config, Endpoint, OpId, Path, Rma, Span, Time, Transmit};
+use bcl_proto::{Action, Config, Endpoint, Path, Rma, Span, Time, Transmit};
+use bcl_types::{Address, NodeId, OpId};
 
 pub use front::{Front, RING_BYTES};
 pub use port::{News, Port};
@@ -18,7 +19,7 @@ pub const KEY: [u8; 32] = [7; 32];
 /// What the port of a host is called.
 pub fn address(host: usize) -> Address {
     Address {
-        node: Ipv4Addr::new(10, 0, 0, host as u8 + 1),
+        node: NodeId(Ipv4Addr::new(10, 0, 0, host as u8 + 1)),
         port: 5,
     }
 }
@@ -26,7 +27,7 @@ pub fn address(host: usize) -> Address {
 /// Where it is.
 pub fn path(host: usize) -> Path {
     Path {
-        to: SocketAddr::from((address(host).node, 20_005)),
+        to: SocketAddr::from((address(host).node.0, 20_005)),
         rail: 0,
     }
 }

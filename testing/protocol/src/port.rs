@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bcl_proto::{
-    Address, Atomic, Cause, Endpoint, MessageId, OpError, OpId, Path, Payload, Refusal,
-    SystemHandle, Target, Time, Upcalls, WindowPut,
+    Endpoint, MessageId, Path, Payload, SystemHandle, Target, Time, Upcalls, WindowPut,
 };
+use bcl_types::{Address, Atomic, Cause, OpError, OpId, Refusal};
 
 /// What a program is told.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,7 +136,7 @@ impl Port {
 
 impl Upcalls for Port {
     fn path_to(&mut self, peer: Address) -> Option<Path> {
-        let host = usize::from(peer.node.octets()[3]) - 1;
+        let host = usize::from(peer.node.0.octets()[3]) - 1;
         (!self.unreachable).then(|| crate::path(host))
     }
 

@@ -1,7 +1,8 @@
 //! How connections begin and end.
 
-use bcl_proto::{Cause, Endpoint, OpError, OpId, Path, Span, Time};
+use bcl_proto::{Endpoint, Path, Span, Time};
 use bcl_protocol_tests::{Faults, News, World, address, path};
+use bcl_types::{Cause, OpError, OpId};
 
 fn count(world: &World, host: usize, wanted: impl Fn(&News) -> bool) -> usize {
     world.hosts[host].port.count(wanted)

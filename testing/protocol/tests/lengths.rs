@@ -1,7 +1,8 @@
 //! Datagrams are as long as the path takes, which nobody tells, and which changes.
 
-use bcl_proto::{Action, Atomic, Span};
+use bcl_proto::{Action, Span};
 use bcl_protocol_tests::{Faults, News, World, address};
+use bcl_types::Atomic;
 
 const JUMBO: u16 = 8960;
 

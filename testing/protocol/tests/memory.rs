@@ -6,10 +6,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bcl_proto::{
-    Address, Cause, Config, Endpoint, MessageId, OpError, OpId, Path, Payload, Refusal, Span,
-    SystemHandle, Target, Time, Upcalls, WindowPut,
+    Config, Endpoint, MessageId, Path, Payload, Span, SystemHandle, Target, Time, Upcalls,
+    WindowPut,
 };
 use bcl_protocol_tests::{KEY, World, address, path};
+use bcl_types::{Address, Cause, OpError, OpId, Refusal};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -45,7 +46,7 @@ struct Sink {
 
 impl Upcalls for Sink {
     fn path_to(&mut self, peer: Address) -> Option<Path> {
-        Some(path(usize::from(peer.node.octets()[3]) - 1))
+        Some(path(usize::from(peer.node.0.octets()[3]) - 1))
     }
     fn datagram_bytes(&mut self, _: Path) -> Option<u16> {
         None
@@ -95,7 +96,7 @@ impl Upcalls for Sink {
         _: Address,
         _: u16,
         _: u64,
-        _: bcl_proto::Atomic,
+        _: bcl_types::Atomic,
     ) -> Result<u64, Refusal> {
         Ok(0)
     }

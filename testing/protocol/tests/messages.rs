@@ -1,7 +1,8 @@
 //! Messages arrive once, in order and intact, whatever the network does.
 
-use bcl_proto::{OpError, Span};
+use bcl_proto::Span;
 use bcl_protocol_tests::{Faults, News, World, address};
+use bcl_types::OpError;
 
 /// The k-th system message from a host.
 fn content(host: usize, k: usize, len: usize) -> Vec<u8> {

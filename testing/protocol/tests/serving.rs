@@ -2,7 +2,8 @@
 
 use bcl_layout::control::Grant;
 use bcl_mcp_model::Window;
-use bcl_proto::{Action, Atomic, Span};
+use bcl_proto::{Action, Span};
+use bcl_types::Atomic;
 
 use bcl_protocol_tests::{News, World, address};
 

@@ -1,7 +1,8 @@
 //! One-sided operations take effect once and in order, whatever the network does.
 
-use bcl_proto::{Action, Atomic, OpError, OpId, Span};
+use bcl_proto::{Action, Span};
 use bcl_protocol_tests::{Faults, News, World};
+use bcl_types::{Atomic, OpError, OpId};
 
 fn put(world: &mut World, offset: u64, bytes: Vec<u8>) -> OpId {
     let len_bytes = bytes.len() as u64;

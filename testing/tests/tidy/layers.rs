@@ -16,12 +16,16 @@ struct Layer {
 /// Everything that ships, bottom up. What is not named here cannot be used by it.
 const SHIPPED: &[Layer] = &[
     Layer {
+        folder: "crates/types",
+        may_use: &[],
+    },
+    Layer {
         folder: "crates/shm",
         may_use: &[],
     },
     Layer {
         folder: "crates/node",
-        may_use: &[],
+        may_use: &["crates/types"],
     },
     Layer {
         folder: "crates/wire",
@@ -33,7 +37,7 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "crates/proto",
-        may_use: &["crates/layout", "crates/wire"],
+        may_use: &["crates/layout", "crates/types", "crates/wire"],
     },
     Layer {
         folder: "crates/netns",
@@ -66,16 +70,17 @@ const SHIPPED: &[Layer] = &[
             "crates/layout",
             "crates/mcp-model",
             "crates/proto",
+            "crates/types",
             "crates/wire",
         ],
     },
     Layer {
         folder: "crates/device",
-        may_use: &["crates/shm", "crates/node"],
+        may_use: &["crates/node", "crates/shm", "crates/types"],
     },
     Layer {
         folder: "crates/agent-client",
-        may_use: &["crates/node"],
+        may_use: &["crates/node", "crates/types"],
     },
     Layer {
         folder: "crates/agent",
@@ -96,6 +101,7 @@ const SHIPPED: &[Layer] = &[
             "crates/node",
             "crates/proto",
             "crates/shm",
+            "crates/types",
             "crates/udp",
             "crates/wire",
             "crates/xdp",

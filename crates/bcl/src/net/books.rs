@@ -2,17 +2,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use bcl_device::{Access, LinkInfo, MessageId, OpError, Shared, SystemHandle, Upcalls};
-use bcl_node::{Address, Nodes};
+use bcl_device::{LinkInfo, MessageId, Shared, SystemHandle, Upcalls};
+use bcl_node::Nodes;
 use bcl_proto as proto;
 use bcl_shm::page::Counter;
 use bcl_shm::sync::bump;
+use bcl_types::{Access, Address, Atomic, Cause, OpError, OpId, Refusal};
 use bcl_udp::mtu;
 use bcl_wire::udp_port;
 
 use super::deferred::Hearer;
 use super::lent::{Lent, Memory};
-use super::translate;
 
 /// The port's books while the protocol is at work: `up` belongs to the program, or keeps the news for it.
 #[derive(Debug)]
@@ -32,8 +32,8 @@ pub fn path_to(nodes: &Nodes, peer: Address) -> Option<SocketAddr> {
 }
 
 impl<U: Hearer> proto::Upcalls for Books<'_, U> {
-    fn path_to(&mut self, peer: proto::Address) -> Option<proto::Path> {
-        let to = path_to(self.nodes, translate::address(peer))?;
+    fn path_to(&mut self, peer: Address) -> Option<proto::Path> {
+        let to = path_to(self.nodes, peer)?;
         Some(proto::Path { to, rail: 0 })
     }
 
@@ -56,25 +56,24 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
     }
 
     #[inline]
-    fn system(&mut self, from: proto::Address, message: proto::SystemHandle) {
+    fn system(&mut self, from: Address, message: proto::SystemHandle) {
         let number = u64::from(message.number);
         // Where it lies is looked up when the program takes the event.
         let handle =
             SystemHandle::foreign(message.slot, 0, number, std::ptr::null(), message.len_bytes);
         bump(self.shared.page.counter(Counter::SystemReceived), 1);
         self.count_in(message.len_bytes.into());
-        self.up.system(translate::address(from), handle);
+        self.up.system(from, handle);
     }
 
     fn arrived(
         &mut self,
-        from: proto::Address,
+        from: Address,
         message: proto::MessageId,
         channel: u16,
         len_bytes: u64,
     ) -> Option<proto::Target> {
         let name = MessageId::foreign(message.slot, 0, message.number);
-        let from = translate::address(from);
         let target = self.up.arrived(from, name, channel, len_bytes)?;
         let memory = Memory::Target(target.start, target.capacity_bytes);
         self.lent.lend(target.op, memory);
@@ -90,11 +89,11 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
     }
 
     #[inline]
-    fn place(&mut self, op: proto::OpId, offset: u64, bytes: &[u8]) -> bool {
+    fn place(&mut self, op: OpId, offset: u64, bytes: &[u8]) -> bool {
         self.lent.place(op, offset, bytes)
     }
 
-    fn fetch(&mut self, op: proto::OpId, offset: u64, into: &mut [u8]) -> bool {
+    fn fetch(&mut self, op: OpId, offset: u64, into: &mut [u8]) -> bool {
         let piece = self.lent.piece(op, offset, into.len());
         piece.is_some_and(|piece| {
             into.copy_from_slice(piece);
@@ -104,29 +103,27 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
 
     fn received(
         &mut self,
-        from: proto::Address,
+        from: Address,
         channel: u16,
-        op: proto::OpId,
+        op: OpId,
         len_bytes: u64,
-        result: Result<(), proto::OpError>,
+        result: Result<(), OpError>,
     ) {
         self.lent.give_back(op);
         if result.is_ok() {
             bump(self.shared.page.counter(Counter::NormalReceived), 1);
             self.count_in(len_bytes);
         }
-        let result = translate::result(result);
-        let from = translate::address(from);
         self.up.received(from, channel, op, len_bytes, result);
     }
 
     fn sent(
         &mut self,
-        to: proto::Address,
+        to: Address,
         channel: u16,
-        op: proto::OpId,
+        op: OpId,
         len_bytes: u64,
-        result: Result<(), proto::OpError>,
+        result: Result<(), OpError>,
     ) {
         self.lent.give_back(op);
         if result.is_ok() {
@@ -137,38 +134,33 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
             bump(self.shared.page.counter(kind), 1);
             bump(self.shared.page.counter(Counter::BytesSent), len_bytes);
         }
-        let to = translate::address(to);
-        let result = translate::result(result);
         self.up.sent(to, channel, op, len_bytes, result);
     }
 
     fn rma_done(
         &mut self,
-        peer: proto::Address,
+        peer: Address,
         window: u16,
-        op: proto::OpId,
+        op: OpId,
         value: u64,
-        result: Result<(), proto::OpError>,
+        result: Result<(), OpError>,
     ) {
         self.lent.give_back(op);
-        let peer = translate::address(peer);
-        let result = translate::result(result);
         self.up.rma_done(peer, window, op, value, result);
     }
 
     fn window_put(
         &mut self,
-        from: proto::Address,
+        from: Address,
         put: proto::WindowPut,
         bytes: &[u8],
-    ) -> Result<(), proto::Refusal> {
+    ) -> Result<(), Refusal> {
         let windows = self.shared.windows();
-        let window = windows.get(put.window).ok_or(proto::Refusal::NoWindow)?;
+        let window = windows.get(put.window).ok_or(Refusal::NoWindow)?;
         // Every piece is held against the whole put: all of it is permitted, or nothing is written ([SEM-5.1]).
         window
             .permits(put.start, put.len_bytes, Access::PUT)
-            .and_then(|()| window.put(put.offset, bytes))
-            .map_err(translate::refusal)?;
+            .and_then(|()| window.put(put.offset, bytes))?;
         let notifies = window.notifies();
         drop(windows);
         if put.is_last {
@@ -177,20 +169,20 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
         Ok(())
     }
 
-    fn window_written(&mut self, from: proto::Address, window: u16, start: u64, len_bytes: u64) {
+    fn window_written(&mut self, from: Address, window: u16, start: u64, len_bytes: u64) {
         self.served(true, from, window, start, len_bytes);
     }
 
     fn window_get(
         &mut self,
-        from: proto::Address,
+        from: Address,
         window: u16,
         offset: u64,
         into: &mut [u8],
-    ) -> Result<(), proto::Refusal> {
+    ) -> Result<(), Refusal> {
         let windows = self.shared.windows();
-        let bound = windows.get(window).ok_or(proto::Refusal::NoWindow)?;
-        bound.get(offset, into).map_err(translate::refusal)?;
+        let bound = windows.get(window).ok_or(Refusal::NoWindow)?;
+        bound.get(offset, into)?;
         drop(windows);
         self.served(false, from, window, offset, into.len() as u64);
         Ok(())
@@ -198,34 +190,32 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
 
     fn window_atomic(
         &mut self,
-        from: proto::Address,
+        from: Address,
         window: u16,
         offset: u64,
-        atomic: proto::Atomic,
-    ) -> Result<u64, proto::Refusal> {
+        atomic: Atomic,
+    ) -> Result<u64, Refusal> {
         let windows = self.shared.windows();
-        let bound = windows.get(window).ok_or(proto::Refusal::NoWindow)?;
-        let found: Result<u64, OpError> = bound.atomic(offset, translate::atomic(atomic));
-        let found = found.map_err(translate::refusal)?;
+        let bound = windows.get(window).ok_or(Refusal::NoWindow)?;
+        let found = bound.atomic(offset, atomic)?;
         let notifies = bound.notifies();
         drop(windows);
         self.served(notifies, from, window, offset, 8);
         Ok(found)
     }
 
-    fn peer_up(&mut self, peer: proto::Address) {
-        let path = path_to(self.nodes, translate::address(peer));
+    fn peer_up(&mut self, peer: Address) {
+        let path = path_to(self.nodes, peer);
         let copy = match path {
             Some(path) => format!("datagrams to {path}, because it is on another node"),
             None => String::new(),
         };
         let info = LinkInfo { tier: "udp", copy };
-        self.up.peer_up(translate::address(peer), &info);
+        self.up.peer_up(peer, &info);
     }
 
-    fn peer_gone(&mut self, peer: proto::Address, cause: proto::Cause) {
-        let cause = translate::cause(cause);
-        self.up.peer_gone(translate::address(peer), cause);
+    fn peer_gone(&mut self, peer: Address, cause: Cause) {
+        self.up.peer_gone(peer, cause);
     }
 }
 
@@ -235,17 +225,9 @@ impl<U: Upcalls> Books<'_, U> {
     }
 
     /// A peer has been served; its owner hears of it if it wants to.
-    fn served(
-        &mut self,
-        notifies: bool,
-        from: proto::Address,
-        window: u16,
-        offset: u64,
-        len_bytes: u64,
-    ) {
+    fn served(&mut self, notifies: bool, from: Address, window: u16, offset: u64, len_bytes: u64) {
         bump(self.shared.page.counter(Counter::RmaServed), 1);
         if notifies {
-            let from = translate::address(from);
             self.up.rma_arrived(from, window, offset, len_bytes);
         }
     }

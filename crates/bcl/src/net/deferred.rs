@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use bcl_device::{Cause, LinkInfo, MessageId, OpError, OpId, SystemHandle, Target, Upcalls};
-use bcl_node::Address;
+use bcl_device::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
+use bcl_types::{Address, Cause, OpError, OpId};
 
 use crate::state::State;
 

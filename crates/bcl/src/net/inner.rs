@@ -5,11 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bcl_device::{Action, LinkInfo, MessageId, OpId, RmaOp, Shared, Source, SystemHandle, Target};
-use bcl_node::{Address, JobKey, Nodes};
+use bcl_device::{Action, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target};
+use bcl_node::{JobKey, Nodes};
 use bcl_proto::{self as proto, Config, Endpoint, Payload, Span, Time, Transmit};
 use bcl_shm::page::{CONNECTIONS, Counter};
 use bcl_shm::sync::{Ordering, bump};
+use bcl_types::{Address, OpId};
 use bcl_udp::{BindError, Buffers, Datagram, SendError, Socket, Trouble};
 use bcl_wire::udp_port;
 use rustix::io::Errno;
@@ -18,7 +19,7 @@ use super::books::Books;
 use super::clock::now_ns;
 use super::deferred::{Deferred, Hearer};
 use super::lent::{Lent, Memory};
-use super::translate::{self, to_proto};
+use super::translate;
 use crate::error::Error;
 
 /// Packets that go out with one system call.
@@ -84,7 +85,7 @@ impl Inner {
         let ip = nodes.addresses(own.node).first().copied();
         let ip = ip.unwrap_or(IpAddr::V4(own.node.0));
         let socket = Socket::bind(ip, port).map_err(bind_error)?;
-        let mut config = Config::new(to_proto(own), wall_clock_ns(), seed()?);
+        let mut config = Config::new(own, wall_clock_ns(), seed()?);
         config.dead_after = Span(dead_after.as_nanos() as u64);
         Ok(Self {
             endpoint: Endpoint::new(config, &crate::net_info::packet_secret(key)),
@@ -115,7 +116,7 @@ impl Inner {
     }
 
     pub fn knows(&self, peer: Address) -> bool {
-        self.endpoint.knows(to_proto(peer))
+        self.endpoint.knows(peer)
     }
 
     /// Tells the port what has happened while its program was away.
@@ -142,7 +143,7 @@ impl Inner {
         let books = books!(self, up);
         let done = self
             .endpoint
-            .send_system(now, to_proto(to), data, books, |books| name(books.up));
+            .send_system(now, to, data, books, |books| name(books.up));
         if done {
             self.count_sent(data);
         }
@@ -157,7 +158,7 @@ impl Inner {
     }
 
     pub fn unreliable_max(&mut self, to: Address) -> usize {
-        self.endpoint.unreliable_max(to_proto(to))
+        self.endpoint.unreliable_max(to)
     }
 
     /// False if it was dropped; the error is the longest that the peer can be sent now.
@@ -173,9 +174,7 @@ impl Inner {
         }
         let now = now();
         let books = books!(self, up);
-        let was_taken = self
-            .endpoint
-            .send_unreliable(now, to_proto(to), data, books);
+        let was_taken = self.endpoint.send_unreliable(now, to, data, books);
         if was_taken {
             self.count_sent(data);
         }
@@ -197,7 +196,7 @@ impl Inner {
         let len_bytes = source.len_bytes as u64;
         let books = books!(self, up);
         self.endpoint
-            .send_normal(now, to_proto(to), channel, op, len_bytes, books);
+            .send_normal(now, to, channel, op, len_bytes, books);
         self.flush(now, up);
     }
 
@@ -212,8 +211,7 @@ impl Inner {
             Action::Atomic(_) => {}
         }
         let books = books!(self, up);
-        self.endpoint
-            .rma(now, to_proto(peer), translate::rma(&op), books);
+        self.endpoint.rma(now, peer, translate::rma(&op), books);
         self.flush(now, up);
     }
 
@@ -418,7 +416,7 @@ impl Inner {
     pub fn links(&self) -> Vec<(Address, LinkInfo)> {
         let peers = self.endpoint.peers().filter(|info| info.is_up);
         peers
-            .map(|info| (translate::address(info.peer), translate::link(&info)))
+            .map(|info| (info.peer, translate::link(&info)))
             .collect()
     }
 

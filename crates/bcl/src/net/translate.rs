@@ -1,72 +1,8 @@
 //! The protocol's words for things, and the port's.
 
-use bcl_device::{Action, Atomic, Cause, LinkInfo, OpError, RmaOp};
-use bcl_node::{Address, NodeId};
+use bcl_device::{Action, LinkInfo, RmaOp};
 use bcl_proto as proto;
 use bcl_shm::page::Connection;
-
-pub fn address(of: proto::Address) -> Address {
-    Address {
-        node: NodeId(of.node),
-        port: of.port,
-    }
-}
-
-pub fn to_proto(address: Address) -> proto::Address {
-    proto::Address {
-        node: address.node.0,
-        port: address.port,
-    }
-}
-
-pub fn cause(of: proto::Cause) -> Cause {
-    match of {
-        proto::Cause::Closed => Cause::Closed,
-        proto::Cause::Silent(span) => Cause::Silent((span.0 / 1_000_000) as u32),
-        proto::Cause::Restarted => Cause::Restarted,
-        proto::Cause::Protocol => Cause::Vanished,
-    }
-}
-
-pub fn result(of: Result<(), proto::OpError>) -> Result<(), OpError> {
-    of.map_err(error)
-}
-
-fn error(of: proto::OpError) -> OpError {
-    use proto::OpError as E;
-    match of {
-        E::Truncated {
-            len_bytes,
-            capacity_bytes,
-        } => OpError::Truncated {
-            len_bytes,
-            capacity_bytes,
-        },
-        E::NoPort => OpError::NoPort,
-        E::KeyMismatch => OpError::KeyMismatch,
-        E::VersionMismatch { ours, theirs } => OpError::VersionMismatch {
-            ours: ours.into(),
-            theirs: theirs.into(),
-        },
-        E::Unreachable => OpError::Unreachable,
-        E::PeerGone(why) => OpError::PeerGone(cause(why)),
-        E::RmaDenied => OpError::RmaDenied,
-        E::RmaRange => OpError::RmaRange,
-        E::NoWindow => OpError::NoWindow,
-        E::Canceled => OpError::Canceled,
-        E::Fault => OpError::Fault,
-        E::Protocol => OpError::Protocol,
-    }
-}
-
-/// Why an access of a peer to one of our windows is refused.
-pub fn refusal(of: OpError) -> proto::Refusal {
-    match of {
-        OpError::RmaRange => proto::Refusal::Range,
-        OpError::NoWindow => proto::Refusal::NoWindow,
-        _ => proto::Refusal::Denied,
-    }
-}
 
 pub fn rma(op: &RmaOp) -> proto::Rma {
     let action = match op.action {
@@ -76,25 +12,13 @@ pub fn rma(op: &RmaOp) -> proto::Rma {
         Action::Get { len_bytes, .. } => proto::Action::Get {
             len_bytes: len_bytes as u64,
         },
-        Action::Atomic(Atomic::FetchAdd(value)) => {
-            proto::Action::Atomic(proto::Atomic::FetchAdd(value))
-        }
-        Action::Atomic(Atomic::CompareSwap { expected, new }) => {
-            proto::Action::Atomic(proto::Atomic::CompareSwap { expected, new })
-        }
+        Action::Atomic(atomic) => proto::Action::Atomic(atomic),
     };
     proto::Rma {
         op: op.op,
         window: op.window,
         offset: op.offset,
         action,
-    }
-}
-
-pub fn atomic(of: proto::Atomic) -> Atomic {
-    match of {
-        proto::Atomic::FetchAdd(value) => Atomic::FetchAdd(value),
-        proto::Atomic::CompareSwap { expected, new } => Atomic::CompareSwap { expected, new },
     }
 }
 

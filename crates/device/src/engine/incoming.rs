@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use bcl_node::Address;
 use bcl_shm::Corrupt;
 use bcl_shm::page::{Counter, Page};
 use bcl_shm::sync::bump;
+use bcl_types::{Address, Cause, OpError};
 
+use super::fin;
 use super::inbox::Inbox;
 use super::link::Link;
 use super::message::{Kind, Message};
@@ -14,7 +15,6 @@ use super::outgoing::{DEFERRED_EAGER_BYTES, DEFERRED_MAX, EAGER_MAX, Outgoing};
 use super::transfer::{Begun, Finished, Payload, Transfers};
 use super::upcalls::{MessageId, SystemHandle, Target, Upcalls};
 use crate::service::Service;
-use crate::status::{Cause, OpError};
 
 /// A message that has arrived and for which no buffer was posted yet.
 #[derive(Debug)]
@@ -208,7 +208,7 @@ impl Incoming {
             Waiting::Eager(bytes) => {
                 self.waiting_bytes -= bytes.len();
                 let result = deliver(&bytes, target);
-                out.control(fin(number, result));
+                out.control(fin_message(number, result));
                 received(ctx, up, channel, target, bytes.len() as u64, result);
             }
             Waiting::Announced(payload) => self.begin(link, out, number, payload, target, ctx, up),
@@ -338,7 +338,7 @@ impl Incoming {
                 channel,
                 target,
                 len_bytes,
-                Err(OpError::PeerGone(cause)),
+                Err(cause.into()),
             );
         }
     }
@@ -367,7 +367,7 @@ fn act_on(step: Begun, link: &Link, out: &mut Outgoing, ctx: &Context<'_>, up: &
 }
 
 fn finish(out: &mut Outgoing, finished: Finished, ctx: &Context<'_>, up: &mut impl Upcalls) {
-    out.control(fin(finished.number, finished.result));
+    out.control(fin_message(finished.number, finished.result));
     received(
         ctx,
         up,
@@ -396,7 +396,7 @@ fn received(
 /// An eager message that ends in an error is put off and finished at once.
 fn refuse(out: &mut Outgoing, number: u32, error: OpError) {
     out.control(defer(number));
-    out.control(fin(number, Err(error)));
+    out.control(fin_message(number, Err(error)));
 }
 
 fn defer(number: u32) -> Message {
@@ -407,7 +407,7 @@ fn cts(number: u32) -> Message {
     Message::control(Kind::Cts, 0, [u64::from(number), 0, 0, 0, 0, 0])
 }
 
-fn fin(number: u32, result: Result<(), OpError>) -> Message {
-    let (status, detail) = result.map_or_else(OpError::to_wire, |()| (0, 0));
+fn fin_message(number: u32, result: Result<(), OpError>) -> Message {
+    let (status, detail) = fin::encode(result);
     Message::control(Kind::Fin, 0, [u64::from(number), status, detail, 0, 0, 0])
 }

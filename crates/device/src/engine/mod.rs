@@ -3,6 +3,7 @@
 //! Read [`message`] (what travels), [`outgoing`] and [`incoming`] (the two halves of a connection), [`transfer`]
 //! (large messages), [`rma`] (one-sided operations), [`peer`] (a connection as a whole) and [`port`] (all of them).
 
+pub(crate) mod fin;
 pub(crate) mod inbox;
 pub(crate) mod incoming;
 pub(crate) mod link;

@@ -2,17 +2,17 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use bcl_node::Address;
 use bcl_shm::Corrupt;
 use bcl_shm::page::{Counter, Page};
 use bcl_shm::sync::{Ordering, bump};
+use bcl_types::{Address, OpError, OpId};
 
+use super::fin;
 use super::inbox::SYSTEM_CREDITS;
 use super::link::Link;
 use super::message::{INLINE_MAX, Kind, Message};
-use super::upcalls::{OpId, Upcalls};
+use super::upcalls::Upcalls;
 use crate::region::RegionPlace;
-use crate::status::OpError;
 
 /// Longest message sent along with its cell; longer ones wait at the sender for a buffer.
 pub const EAGER_MAX: usize = 8192;
@@ -418,7 +418,7 @@ impl Outgoing {
             self.deferred_eager_bytes -= flight.send.source.len_bytes;
         }
         self.streams.retain(|stream| stream.number != number);
-        let result = OpError::from_wire(status, detail, flight.send.source.len_bytes as u64);
+        let result = fin::decode(status, detail, flight.send.source.len_bytes as u64);
         complete(&flight.send, result, up, to, counters);
         Ok(())
     }

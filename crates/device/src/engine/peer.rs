@@ -1,8 +1,8 @@
 //! One peer of a port: its connection if there is one, and everything under way with it.
 
-use bcl_node::Address;
 use bcl_shm::Corrupt;
 use bcl_shm::sync::Ordering;
+use bcl_types::{Address, Cause, OpError};
 
 use super::incoming::{Context, Incoming};
 use super::link::Link;
@@ -10,7 +10,6 @@ use super::message::{Kind, Message};
 use super::outgoing::Outgoing;
 use super::rma::Requester;
 use super::upcalls::Upcalls;
-use crate::status::{Cause, OpError};
 
 /// Cells taken from one peer before the next gets its turn.
 const CELLS_PER_TURN: u32 = 32;

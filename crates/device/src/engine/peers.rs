@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use bcl_node::Address;
+use bcl_types::Address;
 
 use super::peer::Peer;
 use super::upcalls::LinkId;

@@ -4,10 +4,10 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_node::Address;
 use bcl_shm::page::{Counter, Page};
 use bcl_shm::sleep::Sleeper;
 use bcl_shm::sync::{Ordering, bump};
+use bcl_types::{Address, Cause, OpError, OpId};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
@@ -17,9 +17,8 @@ use super::outgoing::Source;
 use super::peer::Peer;
 use super::peers::Peers;
 use super::rma::RmaOp;
-use super::upcalls::{LinkId, LinkInfo, MessageId, OpId, SystemHandle, Target, Upcalls};
+use super::upcalls::{LinkId, LinkInfo, MessageId, SystemHandle, Target, Upcalls};
 use crate::service::{Notice, Service, Shared};
-use crate::status::{Cause, OpError};
 
 /// Polls between two looks at the peers that were quiet, when others keep the port busy.
 const POLLS_PER_COLD_TURN: u32 = 16;
@@ -515,7 +514,7 @@ impl ShmPort {
                 bump(self.shared.page.counter(Counter::ProtocolErrors), 1);
             }
         }
-        self.end(slot, cause, OpError::PeerGone(cause), up);
+        self.end(slot, cause, cause.into(), up);
     }
 
     /// The peer broke the protocol: nothing it says is believed any more. The thread lets go of our memory
@@ -526,7 +525,7 @@ impl ShmPort {
         if let Some(link) = self.peers.get_mut(slot).and_then(|peer| peer.link.as_ref()) {
             self.service.drop_link(link.id);
         }
-        self.end(slot, Cause::Vanished, OpError::Protocol, up);
+        self.end(slot, Cause::Protocol, OpError::Protocol, up);
     }
 
     fn end(&mut self, slot: u32, cause: Cause, error: OpError, up: &mut impl Upcalls) {

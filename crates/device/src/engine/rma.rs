@@ -3,19 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bcl_node::Address;
 use bcl_shm::Corrupt;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::page::{Counter, WINDOWS};
 use bcl_shm::sync::{Ordering, bump};
+use bcl_types::{Access, Address, Atomic, OpError, OpId};
 
 use super::incoming::Context;
 use super::link::Link;
 use super::message::{Kind, Message};
 use super::outgoing::Outgoing;
-use super::upcalls::{OpId, Upcalls};
-use crate::status::OpError;
-use crate::window::{Access, Atomic, apply, check};
+use super::upcalls::Upcalls;
+use crate::window::apply;
 
 /// What is to be done to the peer's memory. Our memory stays put until the operation completes.
 #[derive(Debug, Clone, Copy)]
@@ -177,14 +176,12 @@ impl Requester {
             }
             return Ok(false);
         };
-        if let Err(error) = check(
-            info.len_bytes,
-            info.access,
-            op.offset,
-            op.action.len_bytes(),
-            op.action.need(),
-        ) {
-            up.rma_done(ctx.from, op.window, op.op, 0, Err(error));
+        let (len_bytes, need) = (op.action.len_bytes(), op.action.need());
+        let permitted = info
+            .access
+            .check(info.len_bytes, op.offset, len_bytes, need);
+        if let Err(refusal) = permitted {
+            up.rma_done(ctx.from, op.window, op.op, 0, Err(refusal.into()));
             return Ok(true);
         }
         let Some(mapping) = &info.mapping else {
@@ -260,7 +257,7 @@ fn act(mapping: &Mapping, op: &RmaOp) -> Result<u64, OpError> {
                 std::ptr::copy_nonoverlapping(at, to, len_bytes);
                 Ok(0)
             }
-            Action::Atomic(atomic) => apply(at, atomic),
+            Action::Atomic(atomic) => Ok(apply(at, atomic)?),
         }
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bcl_shm::Corrupt;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{Ordering, fence};
+use bcl_types::{Cause, OpError};
 use rustix::io::Errno;
 
 use super::link::Link;
 use super::upcalls::Target;
-use crate::status::{Cause, OpError};
 
 /// Bytes copied in one go, so that one large message does not hold up everything else.
 const SLICE_BYTES: usize = 1 << 20;

@@ -1,13 +1,8 @@
 //! What a tier tells the port it belongs to.
 
-use bcl_node::Address;
-
-use crate::status::{Cause, OpError};
-
-/// Names an operation of the port: chosen by the port, handed back with the result.
-pub type OpId = u64;
-
 /// A connection of the port, never reused.
+use bcl_types::{Address, Cause, OpError, OpId};
+
 pub type LinkId = u64;
 
 /// Set in the links of tiers that live elsewhere: a port has several, and their names must not be mixed up.

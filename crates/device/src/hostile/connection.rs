@@ -4,22 +4,21 @@
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
-use bcl_node::{Address, NodeId};
 use bcl_shm::Corrupt;
 use bcl_shm::bell::Bell;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::memfd::{self, Writers};
 use bcl_shm::page::{PAGE_LEN, Page};
 use bcl_shm::pair::{Geometry, PairEnd, Side};
+use bcl_types::{Address, Cause, NodeId, OpError, OpId};
 
 use super::Input;
 use crate::engine::incoming::Context;
 use crate::engine::link::Link;
 use crate::engine::outgoing::Source;
 use crate::engine::peer::Peer;
-use crate::engine::upcalls::{LinkInfo, MessageId, OpId, SystemHandle, Target, Upcalls};
+use crate::engine::upcalls::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
 use crate::service::Service;
-use crate::status::{Cause, OpError};
 
 const GEOMETRY: Geometry = Geometry {
     cells: 16,
@@ -222,7 +221,7 @@ impl World {
     fn end(mut self) {
         let ctx = context(self.victim.address, &self.page);
         self.victim
-            .on_gone(Cause::Vanished, OpError::Protocol, &ctx, &mut self.port);
+            .on_gone(Cause::Protocol, OpError::Protocol, &ctx, &mut self.port);
         assert!(
             self.port.sends_under_way.is_empty(),
             "a send has not completed"

@@ -3,10 +3,9 @@
 //!
 //! A packet is a head of eight little-endian words, then data ([SHM-7.3]).
 
-use crate::status::{Cause, OpError};
-use crate::window::{Access, Atomic};
-
 /// Bytes of a packet before its data.
+use bcl_types::{Access, Atomic, Cause, OpError};
+
 pub const HEAD_LEN: usize = 64;
 /// Data that one packet carries at most; longer operations go in pieces.
 pub const DATA_MAX: usize = 64 << 10;

@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{MAX_MESSAGE_BYTES, Nonce, Proved, Purpose, Reason, Server, refuse};
-use bcl_node::{Address, JobKey, peer_credentials, uid_allowed};
+use bcl_node::{JobKey, peer_credentials, uid_allowed};
 use bcl_shm::bell;
 use bcl_shm::memfd;
 use bcl_shm::page::{Counter, PAGE_LEN, Page};
 use bcl_shm::pair::{PairEnd, Side};
+use bcl_types::Address;
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 

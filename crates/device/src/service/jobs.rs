@@ -2,9 +2,9 @@
 //!
 //! Long ones go in pieces, one under way at a time, so that the socket's buffer bounds what is in the kernel.
 
-use bcl_node::Address;
 use bcl_shm::page::Counter;
 use bcl_shm::sync::bump;
+use bcl_types::{Address, OpError};
 
 use super::control::{DATA_MAX, Packet, Request};
 use super::linked;
@@ -12,7 +12,6 @@ use super::state::{Entry, State, Token};
 use super::{Notice, Shared};
 use crate::engine::rma::{Action, RmaOp};
 use crate::engine::upcalls::LinkId;
-use crate::status::OpError;
 
 /// An operation of a local port that a peer's thread serves.
 #[derive(Debug)]
@@ -146,5 +145,5 @@ pub fn serve(
             len_bytes: written,
         });
     }
-    (result, answer)
+    (result.map_err(OpError::from), answer)
 }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_node::watch::{ExitCause, PeerProcess};
-use bcl_node::{Address, fdpass, peer_credentials};
+use bcl_node::{fdpass, peer_credentials};
 use bcl_shm::mapping::Mapping;
 use bcl_shm::memfd;
 use bcl_shm::page::{Counter, Page};
 use bcl_shm::pair::PairEnd;
 use bcl_shm::sync::{AtomicU64, Ordering};
+use bcl_types::{Access, Address, Cause};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
@@ -25,7 +26,6 @@ use crate::engine::link::Link;
 use crate::engine::rma::WindowInfo;
 use crate::engine::upcalls::LinkId;
 use crate::region::Region;
-use crate::status::Cause;
 
 /// After its socket closed without a word, a process gets so long to show how it ended.
 const LAST_WORDS: Duration = Duration::from_millis(40);
@@ -233,7 +233,7 @@ fn cut(state: &mut State, token: Token) {
     if let Some(Entry::Linked(linked)) = state.entries.get(&token) {
         let port = linked.port;
         state.count(port, Counter::ProtocolErrors);
-        state.end_link(token, Cause::Vanished);
+        state.end_link(token, Cause::Protocol);
     }
 }
 
@@ -446,16 +446,13 @@ fn show_window(state: &mut State, token: Token, shared: &Shared, window: u16) {
             )
         }
         None => {
-            let access = crate::window::Access::from_bits(0).unwrap_or(crate::window::Access::GET);
-            (
-                Packet::Window {
-                    window,
-                    generation: 0,
-                    len_bytes: 0,
-                    access,
-                },
-                None,
-            )
+            let packet = Packet::Window {
+                window,
+                generation: 0,
+                len_bytes: 0,
+                access: Access::NONE,
+            };
+            (packet, None)
         }
     };
     send(state, token, packet, &[], region);

@@ -5,18 +5,18 @@ use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{Client, Failure, MAX_MESSAGE_BYTES, Nonce, Purpose, Reason, Side as By};
-use bcl_node::{Address, ConnectError, peer_credentials, uid_allowed};
+use bcl_node::{ConnectError, peer_credentials, uid_allowed};
 use bcl_shm::bell;
 use bcl_shm::memfd::{self, Writers};
 use bcl_shm::page::{Counter, PAGE_LEN, Page};
 use bcl_shm::pair::{Geometry, LAYOUT_VERSION, PairEnd, Side};
+use bcl_types::{Address, OpError};
 use rustix::io::Errno;
 
 use super::linked::{self, Linked, Parts};
 use super::offer::Offer;
 use super::state::{Entry, State, Token};
 use super::{Notice, Shared, op_error_of};
-use crate::status::OpError;
 
 /// Between two attempts at what is busy: a port with too many at its door, a user with too many descriptors on their way.
 pub const RETRY: Duration = Duration::from_millis(2);

@@ -20,20 +20,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bcl_node::{Address, Bound, Folder, JobKey};
+use bcl_node::{Bound, Folder, JobKey};
 use bcl_shm::bell::{self, Bell};
 use bcl_shm::mapping::Mapping;
 use bcl_shm::page::Page;
 use bcl_shm::sync::{AtomicBool, Ordering, fence};
+use bcl_types::{Address, Cause, OpError, OpId};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
 use crate::engine::link::Link;
 use crate::engine::rma::{RmaOp, WindowInfo};
-use crate::engine::upcalls::{LinkId, OpId};
+use crate::engine::upcalls::LinkId;
 use crate::fork;
 use crate::open::OpenError;
-use crate::status::{Cause, OpError};
 use crate::window::WindowTable;
 
 /// How long messages are copied.

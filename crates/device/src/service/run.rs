@@ -2,14 +2,13 @@
 
 use std::time::Instant;
 
-use bcl_node::Address;
+use bcl_types::{Address, Cause};
 use rustix::event::Timespec;
 use rustix::event::epoll;
 
 use super::state::{Entry, MAILBOX, PROCESS_BIT, Port, State, Token};
 use super::{Command, greet, jobs, linked, meet};
 use crate::fork;
-use crate::status::Cause;
 
 /// Runs until told to stop.
 pub fn run(mut state: State) {

@@ -6,9 +6,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bcl_node::{Address, Bound, Folder};
+use bcl_node::{Bound, Folder};
 use bcl_shm::page::Counter;
 use bcl_shm::sync::bump;
+use bcl_types::{Address, Cause, OpError};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -17,7 +18,6 @@ use super::linked::Linked;
 use super::meet::Calling;
 use super::{Mailbox, Notice, Shared};
 use crate::engine::upcalls::LinkId;
-use crate::status::{Cause, OpError};
 
 /// Names something the thread waits for; never reused.
 pub type Token = u64;

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use bcl_types::{Address, NodeId};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -11,7 +12,6 @@ use rustix::time::ClockId;
 
 use super::lock::Lock;
 use super::{Folder, FolderError};
-use crate::address::{Address, NodeId};
 
 /// Lower numbers are only given to those who ask for them.
 const FIRST_ASSIGNED: u16 = 1024;

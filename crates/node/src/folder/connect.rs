@@ -2,11 +2,11 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use bcl_types::Address;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::Folder;
-use crate::address::Address;
 use crate::watch::has_peer_ended;
 
 /// Why a port was not reached.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::address::Address;
+use bcl_types::Address;
 
 /// Why the folder cannot be used, or a port not be opened in it.
 #[derive(Debug, thiserror::Error)]

@@ -20,14 +20,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bcl_types::Address;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 pub use bind::Bound;
 pub use connect::ConnectError;
 pub use error::FolderError;
-
-use crate::address::Address;
 
 /// Where ports meet when `BCL_DIR` does not say otherwise.
 const DEFAULT_PATH: &str = "/tmp/bcl";

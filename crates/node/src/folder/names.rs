@@ -1,12 +1,12 @@
 //! The names in the folder: who is there, and away with the dead.
 
+use bcl_types::Address;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::lock::Lock;
 use super::probe::Life;
 use super::{Folder, FolderError};
-use crate::address::Address;
 
 impl Folder {
     /// All ports of the folder in order, each with whether its owner lives.

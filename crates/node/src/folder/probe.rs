@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use bcl_types::Address;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::{Folder, FolderError};
-use crate::address::Address;
 
 /// What is behind a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! The side that has accepted.
 
+use bcl_types::Address;
+
 use super::refusal::{Failure, Reason, Refusal};
 use super::transcript::{Proof, Transcript};
 use super::wire::{self, Hello, Message};
 use super::{MAX_OFFER_BYTES, Nonce, Purpose};
-use crate::address::Address;
 use crate::key::JobKey;
 
 /// The server's side of one handshake, from its CHALLENGE on.

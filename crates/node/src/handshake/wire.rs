@@ -1,9 +1,10 @@
 //! The layout of the five messages: HSK-1 of `spec/handshake.md`.
 
+use bcl_types::Address;
+
 use super::refusal::{Reason, Refusal, Side};
 use super::transcript::{PROOF_BYTES, Proof};
 use super::{MAX_OFFER_BYTES, Nonce, Purpose, VERSION};
-use crate::address::Address;
 
 /// "BCLH" in memory.
 const MAGIC: u32 = u32::from_le_bytes(*b"BCLH");

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use bcl_types::ParseAddressError;
+
 use super::parse::Mistake;
-use crate::address::ParseAddressError;
 
 /// A nodes file that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 
 pub use error::{NodesError, ResolveError};
 
-use crate::address::{Address, NodeId};
+use bcl_types::{Address, NodeId};
+
 use crate::interfaces;
 
 /// Names the file.

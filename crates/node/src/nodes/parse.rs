@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::Range;
 
+use bcl_types::NodeId;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::Node;
-use crate::address::NodeId;
 
 /// Addresses of one node: two rails today, and room to list what else it has.
 const ADDRESSES_MAX: usize = 8;

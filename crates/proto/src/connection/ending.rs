@@ -1,15 +1,16 @@
 //! The end of a connection.
 
+use bcl_types::{Cause, OpError};
+
 use super::{Connection, End};
 use crate::common::Context;
-use crate::error::{Cause, OpError};
 use crate::upcalls::Upcalls;
 
 impl Connection {
     /// All that was pending ends ([SEM-7.2]): first operations and messages, then the peer.
     pub fn end<U: Upcalls>(&mut self, end: End, cx: &mut Context<'_, U>) {
         let error = match end {
-            End::Gone(cause) => OpError::PeerGone(cause),
+            End::Gone(cause) => cause.into(),
             End::Failed(error) => error,
             End::Left => OpError::Canceled,
         };

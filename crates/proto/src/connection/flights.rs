@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use bcl_types::OpId;
 use bcl_wire::serial::distance;
 
 use super::packet::{Content, Packet};
-use crate::names::OpId;
 use crate::time::{Span, Time};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

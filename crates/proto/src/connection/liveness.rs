@@ -140,10 +140,10 @@ impl Liveness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::Address;
+    use bcl_types::{Address, NodeId};
 
     fn config() -> Config {
-        let node = std::net::Ipv4Addr::LOCALHOST;
+        let node = NodeId::LOOPBACK;
         Config::new(Address { node, port: 1 }, 1, [1, 2])
     }
 

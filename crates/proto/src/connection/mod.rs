@@ -26,14 +26,14 @@ pub mod window;
 
 use std::collections::VecDeque;
 
+use bcl_types::{Address, Cause, OpError};
 use bcl_wire::CheckKey;
 
 use crate::common::{Common, Context};
 use crate::counters::{Drops, PeerInfo, Traffic};
-use crate::error::{Cause, OpError};
 use crate::message::inbox::{Inbox, Sender};
 use crate::message::outgoing::{Broken, Outgoing};
-use crate::names::{Address, Path};
+use crate::names::Path;
 use crate::rma::requester::Requester;
 use crate::rma::target::Owner;
 use crate::setup::{Attempt, Greeting};

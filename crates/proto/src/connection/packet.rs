@@ -1,8 +1,8 @@
 //! A packet before it is sent, and for as long as it may have to be sent again.
 
+use bcl_types::OpId;
 use bcl_wire::{Flags, Header, Kind};
 
-use crate::names::OpId;
 use crate::slab::Name;
 use crate::transmit::{INLINE_MAX, Own, Payload};
 

@@ -1,10 +1,11 @@
 //! What is due without anything having come.
 
+use bcl_types::{Cause, OpError};
+
 use super::liveness::Verdict;
 use super::recovery::Due;
 use super::{Connection, End, Stage};
 use crate::common::Context;
-use crate::error::{Cause, OpError};
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
@@ -84,7 +85,9 @@ impl Connection {
                     self.has_question = true;
                     self.rest();
                 }
-                Verdict::Dead(silence) => return Err(End::Gone(Cause::Silent(silence))),
+                Verdict::Dead(silence) => {
+                    return Err(End::Gone(Cause::Silent(silence.as_ms())));
+                }
             }
         }
         if self

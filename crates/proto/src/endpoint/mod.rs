@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::IpAddr;
 
+use bcl_types::{Address, Cause};
 use bcl_wire::JobKeys;
 
 use crate::buffers::Buffers;
@@ -19,8 +20,7 @@ use crate::common::{Common, Context};
 use crate::config::Config;
 use crate::connection::{End, Stage};
 use crate::counters::{Depths, Drops, PeerInfo, Traffic};
-use crate::error::Cause;
-use crate::names::{Address, Path};
+use crate::names::Path;
 use crate::random::Random;
 use crate::setup::cookie::Baker;
 use crate::setup::ended::{Ended, EndedList};

@@ -1,12 +1,12 @@
 //! Refusals: what we tell those who cannot be served, and what we believe of what we are told ([WIRE-10]).
 
+use bcl_types::OpError;
 use bcl_wire::{
     Header, Kind, Preamble, RefuseReason, VERSION, verify, version_detail, versions_of_detail,
 };
 
 use super::Endpoint;
 use crate::connection::{End, Stage};
-use crate::error::OpError;
 use crate::names::Path;
 use crate::time::{Span, Time};
 use crate::transmit::{Payload, Transmit};
@@ -86,8 +86,8 @@ impl Endpoint {
             return self.refuse(now, from, port, id, RefuseReason::Version, detail);
         }
         let error = OpError::VersionMismatch {
-            ours: VERSION,
-            theirs,
+            ours: VERSION.into(),
+            theirs: theirs.into(),
         };
         self.fail_greeting(now, from, head.to_connection, error, up);
     }
@@ -121,8 +121,8 @@ impl Endpoint {
             RefuseReason::Stale => return self.on_stale(now, datagram, header, up),
             RefuseReason::Key => OpError::KeyMismatch,
             RefuseReason::Version => OpError::VersionMismatch {
-                ours: VERSION,
-                theirs,
+                ours: VERSION.into(),
+                theirs: theirs.into(),
             },
             RefuseReason::NoPort => OpError::NoPort,
             RefuseReason::NotAllowed | RefuseReason::Full => OpError::Unreachable,

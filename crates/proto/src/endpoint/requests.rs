@@ -1,13 +1,14 @@
 //! What the program wants.
 
+use bcl_types::{Address, OpError, OpId};
+
 use super::{Endpoint, SYSTEM_MAX};
 use crate::common::Context;
 use crate::connection::leaving::payload_limit;
 use crate::connection::{Connection, Stage};
-use crate::error::OpError;
 use crate::message::Class;
 use crate::message::queue::Message;
-use crate::names::{Address, MessageId, OpId, Rma, SystemHandle, Target};
+use crate::names::{MessageId, Rma, SystemHandle, Target};
 use crate::setup::Attempt;
 use crate::slab::Name;
 use crate::time::Time;

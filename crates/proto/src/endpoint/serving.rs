@@ -9,13 +9,13 @@
 
 use bcl_layout::Record;
 use bcl_layout::control::given_back_slot;
+use bcl_types::{Address, Cause};
 use bcl_wire::Header;
 
 use super::Endpoint;
 use crate::common::Context;
 use crate::connection::End;
-use crate::error::Cause;
-use crate::names::{Address, Path};
+use crate::names::Path;
 use crate::served::ConnectionState;
 use crate::time::Time;
 use crate::upcalls::Upcalls;

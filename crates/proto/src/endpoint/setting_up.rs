@@ -1,7 +1,6 @@
 //! HELLO, WELCOME, CONFIRM ([WIRE-4]).
 
-use std::net::Ipv4Addr;
-
+use bcl_types::{Address, Cause, OpError};
 use bcl_wire::body::Setup;
 use bcl_wire::serial::before;
 use bcl_wire::{Header, Kind, Transcript, verify};
@@ -11,8 +10,7 @@ use crate::common::Context;
 use crate::connection::packet::inline;
 use crate::connection::window::WINDOW;
 use crate::connection::{Agreed, Connection, End, Keys, Stage};
-use crate::error::{Cause, OpError};
-use crate::names::{Address, Path};
+use crate::names::Path;
 use crate::setup::{Greeting, attempt_of};
 use crate::time::Time;
 use crate::transmit::Transmit;
@@ -371,14 +369,14 @@ impl Endpoint {
 
 fn initiator(body: &Setup, header: &Header) -> Address {
     Address {
-        node: Ipv4Addr::from(body.initiator_node),
+        node: body.initiator_node.into(),
         port: header.from_port,
     }
 }
 
 fn responder(body: &Setup, header: &Header) -> Address {
     Address {
-        node: Ipv4Addr::from(body.responder_node),
+        node: body.responder_node.into(),
         port: header.from_port,
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use bcl_types::Address;
+
 use crate::connection::Connection;
-use crate::names::Address;
 use crate::random::Random;
 
 /// The lower half of a connection's id is its place, the upper is random.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use bcl_types::{Address, OpError};
 use bcl_wire::{FinStatus, Flags, Header, Kind};
 
 use super::outgoing::Broken;
@@ -11,8 +12,7 @@ use super::{Class, EAGER_MAX};
 use crate::buffers::Buffers;
 use crate::common::Context;
 use crate::connection::packet::Packet;
-use crate::error::OpError;
-use crate::names::{Address, MessageId, SystemHandle, Target};
+use crate::names::{MessageId, SystemHandle, Target};
 use crate::slab::Name;
 use crate::upcalls::Upcalls;
 

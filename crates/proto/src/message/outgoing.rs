@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use bcl_types::{Address, OpError, OpId};
 use bcl_wire::{FinStatus, Header, Kind};
 
 use super::Class;
@@ -9,8 +10,6 @@ use super::queue::{Message, Queue, Stage};
 use crate::common::Context;
 use crate::connection::flights::Flights;
 use crate::connection::packet::Packet;
-use crate::error::OpError;
-use crate::names::{Address, OpId};
 use crate::slab::Name;
 use crate::time::Time;
 use crate::upcalls::Upcalls;

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
+use bcl_types::OpId;
 use bcl_wire::serial::distance;
 use bcl_wire::{Flags, Kind};
 
 use super::EAGER_MAX;
 use crate::connection::packet::{Content, Packet};
-use crate::names::OpId;
 use crate::slab::Name;
 use crate::time::{Span, Time};
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use bcl_types::{Address, Atomic, OpError};
 use bcl_wire::body::AtomicBody;
 use bcl_wire::{Flags, Header, Kind, RmaStatus};
 
@@ -9,8 +10,7 @@ use super::SLOTS;
 use crate::common::Context;
 use crate::connection::flights::Flights;
 use crate::connection::packet::{Content, Packet};
-use crate::error::OpError;
-use crate::names::{Action, Address, Atomic, Rma};
+use crate::names::{Action, Rma};
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 

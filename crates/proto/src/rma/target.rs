@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use bcl_types::{Atomic, Refusal};
 use bcl_wire::body::AtomicBody;
 use bcl_wire::serial::distance;
 use bcl_wire::{Flags, Header, Kind, RmaStatus};
@@ -9,10 +10,9 @@ use bcl_wire::{Flags, Header, Kind, RmaStatus};
 use super::SLOTS;
 use crate::common::Context;
 use crate::connection::packet::{Content, Packet};
-use crate::error::Refusal;
 use crate::message::inbox::Sender;
 use crate::message::outgoing::Broken;
-use crate::names::{Atomic, WindowPut};
+use crate::names::WindowPut;
 use crate::served;
 use crate::upcalls::Upcalls;
 

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
+use bcl_types::Address;
+
 use super::cookie::LIFE;
 use crate::connection::Keys;
-use crate::names::{Address, Path};
+use crate::names::Path;
 use crate::time::Time;
 
 /// How many are remembered.

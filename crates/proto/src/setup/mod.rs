@@ -3,6 +3,7 @@
 pub mod cookie;
 pub mod ended;
 
+use bcl_types::{Address, OpError};
 use bcl_wire::body::Setup;
 use bcl_wire::{Header, Kind};
 
@@ -10,8 +11,6 @@ use crate::common::Common;
 use crate::config::Config;
 use crate::connection::packet::inline;
 use crate::connection::window::WINDOW;
-use crate::error::OpError;
-use crate::names::Address;
 use crate::time::{Span, Time};
 use crate::transmit::Payload;
 

@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use bcl_layout::control::GRANTS;
-use bcl_proto::{
-    Address, Atomic, Cause, MessageId, OpError, OpId, Path, Payload, Refusal, SystemHandle, Target,
-    Upcalls, WindowPut,
-};
+use bcl_proto::{MessageId, Path, Payload, SystemHandle, Target, Upcalls, WindowPut};
+use bcl_types::{Address, Atomic, Cause, OpError, OpId, Refusal};
 
 use crate::oracle::Seat;
 use crate::party::{Failure, News, Setup};

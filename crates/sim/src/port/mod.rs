@@ -7,9 +7,10 @@ mod describe;
 mod front;
 mod memory;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
-use bcl_proto::{Action, Address, Atomic, Config, Endpoint, Path, Rma, Span, Target, Time};
+use bcl_proto::{Action, Config, Endpoint, Path, Rma, Span, Target, Time};
+use bcl_types::{Address, Atomic};
 
 use crate::Random;
 use crate::oracle::Seat;
@@ -293,7 +294,7 @@ impl Party for Port {
 /// What a seat's port is called.
 fn address(seat: Seat) -> Address {
     Address {
-        node: Ipv4Addr::from(FIRST_NODE + seat as u32),
+        node: (FIRST_NODE + seat as u32).into(),
         port: PORT,
     }
 }
@@ -307,7 +308,7 @@ const FIRST_NODE: u32 = 0x0a00_0001;
 
 /// The address in the network of a host that has not moved: as in real life, the node's number.
 pub(crate) fn first_ip(seat: Seat) -> IpAddr {
-    address(seat).node.into()
+    address(seat).node.0.into()
 }
 
 #[test]

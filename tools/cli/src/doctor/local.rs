@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bcl::net_info::{self, BindError, Interface, Route, Socket};
-use bcl::{Folder, JobKey, NodeId};
+use bcl::{Folder, JobKey, NodeId, detect_node};
 
 use super::finding::{Finding, ok, problem, warning};
 use super::{clock, kernel, names};
@@ -27,7 +27,7 @@ pub fn findings() -> Vec<Finding> {
 fn node() -> Finding {
     const CHECK: &str = "interface";
     let choose = "export BCL_NODE=ADDRESS (one of `ip -brief address`)";
-    let (node, why) = match NodeId::detect() {
+    let (node, why) = match detect_node() {
         Ok(found) => found,
         Err(error) => return problem(CHECK, error.to_string(), choose),
     };

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
-use bcl::NodeId;
+use bcl::{NodeId, detect_node};
 
 use super::finding::{Finding, ok, warning};
 
@@ -35,7 +35,7 @@ pub fn own_name() -> Finding {
 
 /// To be written into /etc/hosts.
 fn own_address() -> String {
-    match NodeId::detect() {
+    match detect_node() {
         Ok((node, _)) if node != NodeId::LOOPBACK => node.to_string(),
         _ => "ADDRESS".into(),
     }

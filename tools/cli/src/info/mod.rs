@@ -4,7 +4,7 @@ mod kernel;
 mod live;
 mod peer;
 
-use bcl::{Folder, NodeId, SYSTEM_MAX};
+use bcl::{Folder, SYSTEM_MAX, detect_node};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn settings() -> Result<Vec<Fact>> {
-    let (node, why) = NodeId::detect().map_err(|error| Failure::new(error.to_string()))?;
+    let (node, why) = detect_node().map_err(|error| Failure::new(error.to_string()))?;
     let folder =
         Folder::open(Folder::default_path()).map_err(|error| Failure::new(error.to_string()))?;
     let origin = match std::env::var_os("BCL_DIR") {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use bcl::{Folder, NodeId};
+use bcl::{Folder, detect_node};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -43,7 +43,7 @@ pub fn run() -> Result<ExitCode> {
     helper.say(&Up::Hello(Hello {
         version: env!("CARGO_PKG_VERSION").into(),
         host: super::host_name(),
-        node: NodeId::detect()
+        node: detect_node()
             .map(|(node, _)| node.to_string())
             .map_err(|error| error.to_string()),
     }));

@@ -73,6 +73,18 @@ impl Address {
     }
 }
 
+impl From<u32> for NodeId {
+    fn from(number: u32) -> Self {
+        Self(number.into())
+    }
+}
+
+impl From<NodeId> for u32 {
+    fn from(node: NodeId) -> Self {
+        node.0.into()
+    }
+}
+
 impl fmt::Display for NodeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -13,8 +13,20 @@ pub enum Cause {
     Vanished,
     /// It is on another node, owed an answer, and nothing was heard of it for so many ms.
     Silent(u32),
-    /// A new port with the same address has taken its place, on another node.
+    /// A new port with the same address has taken its place, or it has given up the connection, on another node.
     Restarted,
+    /// It broke the protocol and was cut off ([SEM-7.7]).
+    Protocol,
+}
+
+/// How operations end that were pending to a peer that has gone ([SEM-7.3], [SEM-7.7]).
+impl From<Cause> for OpError {
+    fn from(cause: Cause) -> Self {
+        match cause {
+            Cause::Protocol => Self::Protocol,
+            cause => Self::PeerGone(cause),
+        }
+    }
 }
 
 impl std::fmt::Display for Cause {
@@ -26,6 +38,7 @@ impl std::fmt::Display for Cause {
             Self::Vanished => write!(f, "its process vanished"),
             Self::Silent(time_ms) => write!(f, "nothing was heard of it for {time_ms} ms"),
             Self::Restarted => write!(f, "a new port has taken its place"),
+            Self::Protocol => write!(f, "it broke the protocol and was cut off"),
         }
     }
 }
@@ -98,42 +111,4 @@ pub enum OpError {
     /// The peer broke the protocol; the connection was cut.
     #[error("the peer broke the protocol and was cut off")]
     Protocol,
-}
-
-impl OpError {
-    /// Status for the peer's completion, in a cell ([SHM-4.6]); detail beside it.
-    pub(crate) fn to_wire(self) -> (u64, u64) {
-        match self {
-            Self::Truncated { capacity_bytes, .. } => (wire::TRUNCATED, capacity_bytes),
-            Self::Canceled => (wire::CANCELED, 0),
-            Self::Fault => (wire::FAULT, 0),
-            Self::NoMemory => (wire::NO_MEMORY, 0),
-            _ => (wire::OTHER, 0),
-        }
-    }
-
-    /// What a peer's status means for a message of `len_bytes`.
-    pub(crate) fn from_wire(status: u64, detail: u64, len_bytes: u64) -> Result<(), Self> {
-        match status {
-            wire::OK => Ok(()),
-            wire::TRUNCATED => Err(Self::Truncated {
-                len_bytes,
-                capacity_bytes: detail,
-            }),
-            wire::CANCELED => Err(Self::Canceled),
-            wire::FAULT => Err(Self::Fault),
-            wire::NO_MEMORY => Err(Self::NoMemory),
-            _ => Err(Self::Protocol),
-        }
-    }
-}
-
-/// Status words of FIN cells.
-mod wire {
-    pub const OK: u64 = 0;
-    pub const TRUNCATED: u64 = 1;
-    pub const CANCELED: u64 = 2;
-    pub const FAULT: u64 = 3;
-    pub const NO_MEMORY: u64 = 4;
-    pub const OTHER: u64 = 5;
 }

@@ -1,0 +1,19 @@
+//! The words that a program, the tiers of its port and the protocol between nodes have in common.
+//!
+//! - [`Address`] and [`NodeId`]: what a port is called.
+//! - [`OpError`] and [`Cause`]: how an operation, or a peer, came to its end.
+//! - [`Access`], [`Atomic`] and [`Refusal`]: what others may do to a window, do to it, and may not.
+//!
+//! There are no pointers here, and nothing that asks the system.
+
+mod access;
+mod address;
+mod end;
+
+pub use access::{Access, Atomic, Refusal};
+pub use address::{Address, NodeId, ParseAddressError};
+pub use end::{Cause, OpError};
+
+/// Names an operation of a port: chosen by the port, handed back with the result. The memory that an operation has
+/// lent goes by this name too.
+pub type OpId = u64;
