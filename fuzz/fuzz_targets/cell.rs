@@ -1,4 +1,4 @@
 //! A cell.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bcl_device::hostile::cell(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bcl_tier_shm::hostile::cell(bytes));

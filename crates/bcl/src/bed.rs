@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bcl_device::{Shared, wait_for_bell};
+use bcl_port::Shared;
 
 use crate::error::Error;
 use crate::net::Station;
@@ -40,9 +40,10 @@ impl Bed {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let slept = match &self.station {
             Some(station) => station.while_asleep(|timer| {
-                wait_for_bell(&self.shared, Some(station.socket()), earlier(left, timer))
+                let timeout = earlier(left, timer);
+                self.shared.wait(&[station.socket()], timeout)
             }),
-            None => wait_for_bell(&self.shared, None, left),
+            None => self.shared.wait(&[], left),
         };
         slept.map(drop).map_err(|errno| Error::System {
             what: "waiting for the bell",

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use bcl_device::{Region, RegionPlace, Source};
+use bcl_port::{Region, RegionPlace, Source};
 use rustix::io::Errno;
 use rustix::mm::Advice;
 

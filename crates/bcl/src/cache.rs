@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use bcl_device::{Region, RegionPlace};
+use bcl_port::{Region, RegionPlace};
 
 /// Extents remembered; the least recently used goes first.
 const ENTRIES_MAX: usize = 16;

@@ -4,12 +4,12 @@
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use bcl_device::{Action, LinkInfo, RmaOp, SYSTEM_MAX, Source, SystemHandle, Target};
+use bcl_port::{Action, LinkInfo, RmaOp, Source, SystemHandle, Target};
 use bcl_shm::bell;
 use bcl_shm::page::Counter;
 use bcl_shm::sync::{AtomicU64, Ordering};
 use bcl_shm::wait::{Advice, Waiter};
-use bcl_types::{Access, Address};
+use bcl_types::{Access, Address, SYSTEM_MAX};
 
 use crate::bed::Bed;
 use crate::buffer::Buffer;
@@ -22,7 +22,7 @@ use crate::tiers::Tiers;
 
 /// Operations under way, and completions not taken, that a port may have.
 pub const QUEUE_DEPTH: usize = 4096;
-const _: () = assert!(QUEUE_DEPTH <= bcl_device::DEFERRED_MAX);
+const _: () = assert!(QUEUE_DEPTH <= bcl_tier_shm::DEFERRED_MAX);
 /// Posts that a port may have waiting.
 pub const POSTS_MAX: usize = 65536;
 /// Polls between two updates of the queue depths that `bcl stat` shows.
@@ -35,7 +35,7 @@ const POLLS_PER_BELL_CHECK: u32 = 16;
 /// See the module.
 #[derive(Debug)]
 pub struct Core {
-    device: Tiers,
+    tiers: Tiers,
     state: State,
     waiter: Waiter,
     generation: u64,
@@ -49,15 +49,15 @@ pub struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(device: Tiers) -> Self {
+    pub(crate) fn new(tiers: Tiers) -> Self {
         Self {
-            device,
+            tiers,
             state: State {
                 port: next_number(),
                 ..State::default()
             },
             waiter: Waiter::new(),
-            generation: bcl_device::fork::generation(),
+            generation: bcl_port::fork::generation(),
             closed: false,
             polls: 0,
             watchers: 0,
@@ -73,17 +73,17 @@ impl Core {
 
     /// Where others reach the port.
     pub fn address(&self) -> Address {
-        self.device.shared().address
+        self.tiers.shared().address
     }
 
     /// What a thread needs to sleep until something comes, without holding the port.
     pub fn bed(&self) -> Bed {
-        self.device.bed()
+        self.tiers.bed()
     }
 
     #[inline]
     fn check(&self) -> Result<(), Error> {
-        if self.generation != bcl_device::fork::generation() {
+        if self.generation != bcl_port::fork::generation() {
             return Err(Error::Forked);
         }
         if self.closed {
@@ -121,7 +121,7 @@ impl Core {
                 buffer: None,
             })
         };
-        if self.device.send_system(to, data, &mut self.state, name) {
+        if self.tiers.send_system(to, data, &mut self.state, name) {
             self.state.sent_at_once(to, cookie, data.len() as u64);
         }
         self.settle();
@@ -132,7 +132,7 @@ impl Core {
     pub fn unreliable_max(&mut self, to: Address) -> Result<usize, Error> {
         self.check()?;
         check_peer(to)?;
-        Ok(self.device.unreliable_max(to, &mut self.state))
+        Ok(self.tiers.unreliable_max(to, &mut self.state))
     }
 
     /// Sends a message to the peer's system channel that may be lost.
@@ -140,7 +140,7 @@ impl Core {
     pub fn send_unreliable(&mut self, to: Address, data: &[u8]) -> Result<(), Error> {
         self.check()?;
         check_peer(to)?;
-        let sent = self.device.send_unreliable(to, data, &mut self.state);
+        let sent = self.tiers.send_unreliable(to, data, &mut self.state);
         let was_taken = sent.map_err(|limit| {
             Error::invalid(format!(
                 "{} bytes for an unreliable message to {to}, which takes at most {limit}: send less, or a message that is reliable",
@@ -148,7 +148,7 @@ impl Core {
             ))
         })?;
         if !was_taken {
-            self.device.count(Counter::UnreliableUnsent);
+            self.tiers.count(Counter::UnreliableUnsent);
         }
         self.settle();
         Ok(())
@@ -171,7 +171,7 @@ impl Core {
         check_peer(to)?;
         check_channel(channel)?;
         let op = self.state.ops.insert(Op { cookie, buffer });
-        self.device
+        self.tiers
             .send_normal(to, channel, source, op, &mut self.state);
         self.settle();
         Ok(())
@@ -206,7 +206,7 @@ impl Core {
                 self.state.matching.post(channel, target);
                 break;
             };
-            if self.device.accept(message, target, &mut self.state) {
+            if self.tiers.accept(message, target, &mut self.state) {
                 break;
             }
         }
@@ -226,7 +226,7 @@ impl Core {
             )));
         };
         let from = self.address();
-        use bcl_device::Upcalls;
+        use bcl_port::Upcalls;
         use bcl_types::OpError;
         self.state
             .received(from, channel, target.op, 0, Err(OpError::Canceled));
@@ -246,13 +246,13 @@ impl Core {
         access: Access,
     ) -> Result<(), Error> {
         self.check()?;
-        if window >= bcl_device::WINDOW_COUNT {
-            let last = bcl_device::WINDOW_COUNT - 1;
+        if window >= bcl_port::WINDOW_COUNT {
+            let last = bcl_port::WINDOW_COUNT - 1;
             return Err(Error::invalid(format!(
                 "open channel {window}: they are numbered 0 to {last}"
             )));
         }
-        let shared = self.device.shared();
+        let shared = self.tiers.shared();
         // SAFETY: the caller vouches for the memory.
         if unsafe {
             shared
@@ -271,7 +271,7 @@ impl Core {
     /// a peer that mapped a DMA buffer finds out before its next operation.
     pub fn unbind(&mut self, window: u16) -> Result<(), Error> {
         self.check()?;
-        let shared = self.device.shared();
+        let shared = self.tiers.shared();
         if shared.windows().unbind(&shared.page, window) {
             Ok(())
         } else {
@@ -298,7 +298,7 @@ impl Core {
         self.check_room()?;
         check_peer(peer)?;
         let op = self.state.ops.insert(Op { cookie, buffer });
-        self.device.rma(
+        self.tiers.rma(
             peer,
             RmaOp {
                 op,
@@ -316,7 +316,7 @@ impl Core {
     #[inline]
     pub fn release(&mut self, message: &SystemHandle) -> Result<bool, Error> {
         self.check()?;
-        Ok(self.device.release(message))
+        Ok(self.tiers.release(message))
     }
 
     /// Takes an event if there is one. No system call, unless the descriptor was asked for.
@@ -340,7 +340,7 @@ impl Core {
         if self.polls % POLLS_PER_REPORT == 0 {
             self.report();
         }
-        self.device.poll(&mut self.state);
+        self.tiers.poll(&mut self.state);
         self.take(which)
     }
 
@@ -348,7 +348,7 @@ impl Core {
     fn take(&mut self, which: Which) -> Option<Event> {
         let mut event = self.state.pop(which);
         if let Some(Event::Message(message)) = &mut event {
-            self.device.locate(&mut message.handle);
+            self.tiers.locate(&mut message.handle);
         }
         event
     }
@@ -357,8 +357,8 @@ impl Core {
     fn after_watched_poll(&mut self, found: bool) {
         if !found && !self.state.has_events() {
             let rung = self.rang_myself
-                || (self.polls % POLLS_PER_BELL_CHECK == 0 && self.device.was_rung());
-            if rung || !self.device.is_armed() {
+                || (self.polls % POLLS_PER_BELL_CHECK == 0 && self.tiers.was_rung());
+            if rung || !self.tiers.is_armed() {
                 self.wake();
             }
         }
@@ -392,7 +392,7 @@ impl Core {
             match self.waiter.after_empty_poll(|| state.expects_completions()) {
                 Advice::Again => {}
                 Advice::Yielded => {
-                    self.device.count(Counter::Yields);
+                    self.tiers.count(Counter::Yields);
                     if deadline.is_over() {
                         self.settle();
                         return Ok(None);
@@ -404,7 +404,7 @@ impl Core {
                         return Ok(None);
                     }
                     if self.fall_asleep(which) {
-                        let slept = self.device.bed().sleep(deadline.at());
+                        let slept = self.tiers.bed().sleep(deadline.at());
                         self.wake();
                         slept?;
                     }
@@ -424,7 +424,7 @@ impl Core {
             Which::Any => self.state.has_events(),
         };
         if armed && !has_event {
-            self.device.count(Counter::Sleeps);
+            self.tiers.count(Counter::Sleeps);
         }
         armed && !has_event
     }
@@ -432,7 +432,7 @@ impl Core {
     /// Asleep in the eyes of the peers, with all that they have to ring for. False: something has moved,
     /// and the bell was silenced.
     fn arm(&mut self) -> bool {
-        let armed = self.device.arm(&mut self.state);
+        let armed = self.tiers.arm(&mut self.state);
         if !armed {
             self.rang_myself = false;
         }
@@ -441,7 +441,7 @@ impl Core {
 
     /// Awake: peers need not ring.
     pub(crate) fn wake(&mut self) {
-        self.device.disarm();
+        self.tiers.disarm();
         self.rang_myself = false;
     }
 
@@ -482,7 +482,7 @@ impl Core {
         while !self.state.has_events() && !self.arm() {}
         if self.state.has_events() && !self.rang_myself {
             self.rang_myself = true;
-            bell::ring(self.device.shared().bell.ringer());
+            bell::ring(self.tiers.shared().bell.ringer());
         }
     }
 
@@ -494,19 +494,19 @@ impl Core {
             self.watchers += 1;
         }
         self.settle();
-        self.device.descriptor()
+        self.tiers.descriptor()
     }
 
     /// Connected peers, and how each is reached.
     pub fn peers(&self) -> Vec<(Address, LinkInfo)> {
-        self.device.links()
+        self.tiers.links()
     }
 
     fn report(&mut self) {
-        self.device.publish_depths();
-        self.state.report_failures(self.device.page());
+        self.tiers.publish_depths();
+        self.state.report_failures(self.tiers.page());
         let posted = self.state.matching.posted() as u64;
-        self.device
+        self.tiers
             .page()
             .counter(Counter::Posted)
             .store(posted, Ordering::Relaxed);
@@ -516,10 +516,10 @@ impl Core {
     pub fn close(&mut self) -> Result<(), Error> {
         self.check()?;
         self.closed = true;
-        self.device.close(LINGER);
+        self.tiers.close(LINGER);
         if self.watchers > 0 {
             // Nobody silences the bell any more: all who sleep on it wake, and find the port closed.
-            bell::ring(self.device.shared().bell.ringer());
+            bell::ring(self.tiers.shared().bell.ringer());
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Errors of calls; what goes wrong later arrives with an event, as [`OpError`](crate::OpError).
 
-use bcl_device::OpenError;
 use bcl_node::{FolderError, NodesError};
+use bcl_tier_shm::OpenError;
 use rustix::io::Errno;
 
 /// Why a call was refused. Nothing was started, and nothing is lost.

@@ -1,6 +1,6 @@
 //! What has happened.
 
-use bcl_device::SystemHandle;
+use bcl_port::SystemHandle;
 use bcl_types::{Address, Cause, OpError};
 
 use crate::buffer::Buffer;

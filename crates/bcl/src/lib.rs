@@ -41,8 +41,10 @@ mod state;
 mod tiers;
 mod window;
 
-pub use bcl_device::{CopyMode, EAGER_MAX, SYSTEM_MAX, WINDOW_COUNT};
 pub use bcl_node::{Folder, JobKey, Node, Nodes, NodesError, ResolveError, detect_node};
+pub use bcl_port::WINDOW_COUNT;
+pub use bcl_tier_shm::{CopyMode, EAGER_MAX};
+pub use bcl_types::SYSTEM_MAX;
 pub use bcl_types::{Access, Address, Cause, NodeId, OpError, ParseAddressError};
 pub use buffer::{Buffer, DmaBuffer, EnabledBuffer};
 pub use core::{POSTS_MAX, QUEUE_DEPTH};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bcl_device::{MessageId, Target};
+use bcl_port::{MessageId, Target};
 
 /// One normal channel.
 #[derive(Debug, Default)]

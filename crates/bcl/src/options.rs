@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bcl_device::{Config, CopyMode};
 use bcl_node::{Folder, JobKey, detect_node};
+use bcl_tier_shm::{Config, CopyMode};
 use bcl_types::NodeId;
 
 use crate::core::Core;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use bcl_device::Action;
+use bcl_port::Action;
 use bcl_types::{Access, Address, Atomic};
 
 use crate::buffer::Buffer;

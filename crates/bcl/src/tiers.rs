@@ -4,11 +4,10 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_device::{
-    Config, LinkInfo, MessageId, RmaOp, SYSTEM_MAX, Shared, ShmPort, Source, SystemHandle, Target,
-};
+use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier};
 use bcl_shm::page::{Counter, Page};
-use bcl_types::{Address, NodeId, OpId};
+use bcl_tier_shm::{Config, ShmPort};
+use bcl_types::{Address, NodeId, OpId, SYSTEM_MAX};
 use bcl_wire::udp_port;
 
 use crate::bed::Bed;
@@ -165,10 +164,10 @@ impl Tiers {
 
     /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
     pub fn accept(&mut self, message: MessageId, target: Target, up: &mut State) -> bool {
-        match (message.as_foreign(), &mut self.net) {
-            (Some(_), Some(net)) => net.accept(message, target, up),
-            (Some(_), None) => false,
-            (None, _) => self.shm.accept(message, target, up),
+        match (message.tier, &mut self.net) {
+            (Tier::Shm, _) => self.shm.accept(message, target, up),
+            (Tier::Net, Some(net)) => net.accept(message, target, up),
+            (Tier::Net, None) => false,
         }
     }
 
@@ -185,10 +184,10 @@ impl Tiers {
     /// Gives a system message back. False if it was given back before.
     #[inline]
     pub fn release(&mut self, message: &SystemHandle) -> bool {
-        match (message.as_foreign(), &mut self.net) {
-            (Some(_), Some(net)) => net.release(message),
-            (Some(_), None) => false,
-            (None, _) => self.shm.release(message),
+        match (message.tier, &mut self.net) {
+            (Tier::Shm, _) => self.shm.release(message),
+            (Tier::Net, Some(net)) => net.release(message),
+            (Tier::Net, None) => false,
         }
     }
 

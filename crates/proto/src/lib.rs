@@ -33,7 +33,7 @@ mod upcalls;
 pub use config::Config;
 pub use connection::window::{ReceiveWindow, Standing};
 pub use counters::{Depths, Drops, PeerInfo, Traffic};
-pub use endpoint::{Endpoint, Entering, SYSTEM_MAX, Told};
+pub use endpoint::{Endpoint, Entering, Told};
 pub use mtu::MtuSearch;
 pub use names::{Action, MessageId, Path, Rma, SystemHandle, Target, WindowPut};
 pub use served::{ConnectionState, Outcome};

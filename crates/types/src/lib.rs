@@ -14,6 +14,9 @@ pub use access::{Access, Atomic, Refusal};
 pub use address::{Address, NodeId, ParseAddressError};
 pub use end::{Cause, OpError};
 
+/// Longest message of the system channel, in bytes.
+pub const SYSTEM_MAX: usize = 8192;
+
 /// Names an operation of a port: chosen by the port, handed back with the result. The memory that an operation has
 /// lent goes by this name too.
 pub type OpId = u64;

@@ -75,8 +75,12 @@ const SHIPPED: &[Layer] = &[
         ],
     },
     Layer {
-        folder: "crates/device",
-        may_use: &["crates/node", "crates/shm", "crates/types"],
+        folder: "crates/port",
+        may_use: &["crates/shm", "crates/types"],
+    },
+    Layer {
+        folder: "crates/tier-shm",
+        may_use: &["crates/node", "crates/port", "crates/shm", "crates/types"],
     },
     Layer {
         folder: "crates/agent-client",
@@ -97,10 +101,11 @@ const SHIPPED: &[Layer] = &[
         folder: "crates/bcl",
         may_use: &[
             "crates/agent-client",
-            "crates/device",
             "crates/node",
+            "crates/port",
             "crates/proto",
             "crates/shm",
+            "crates/tier-shm",
             "crates/types",
             "crates/udp",
             "crates/wire",
@@ -242,7 +247,7 @@ fn a_reach_upwards_is_found() {
         uses: uses.iter().map(|used| (*used).to_owned()).collect(),
     };
     let cases = [
-        (package("crates/bcl", &["crates/device", "crates/shm"]), 0),
+        (package("crates/bcl", &["crates/tier-shm", "crates/shm"]), 0),
         (package("crates/shm", &["crates/node"]), 1),
         (package("crates/node", &["testing"]), 1),
         (package("layers/bip", &["crates/adi", "crates/shm"]), 1),

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use bcl_device::{LinkInfo, MessageId, Shared, SystemHandle, Upcalls};
 use bcl_node::Nodes;
+use bcl_port::{LinkInfo, Shared, SystemHandle, Tier, Upcalls};
 use bcl_proto as proto;
 use bcl_shm::page::Counter;
 use bcl_shm::sync::bump;
@@ -13,6 +13,7 @@ use bcl_wire::udp_port;
 
 use super::deferred::Hearer;
 use super::lent::{Lent, Memory};
+use super::translate;
 
 /// The port's books while the protocol is at work: `up` belongs to the program, or keeps the news for it.
 #[derive(Debug)]
@@ -57,10 +58,15 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
 
     #[inline]
     fn system(&mut self, from: Address, message: proto::SystemHandle) {
-        let number = u64::from(message.number);
-        // Where it lies is looked up when the program takes the event.
-        let handle =
-            SystemHandle::foreign(message.slot, 0, number, std::ptr::null(), message.len_bytes);
+        let handle = SystemHandle {
+            tier: Tier::Net,
+            slot: message.slot,
+            link: 0,
+            number: message.number.into(),
+            // Where it lies is looked up when the program takes the event.
+            start: std::ptr::null(),
+            len_bytes: message.len_bytes,
+        };
         bump(self.shared.page.counter(Counter::SystemReceived), 1);
         self.count_in(message.len_bytes.into());
         self.up.system(from, handle);
@@ -73,7 +79,7 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
         channel: u16,
         len_bytes: u64,
     ) -> Option<proto::Target> {
-        let name = MessageId::foreign(message.slot, 0, message.number);
+        let name = translate::name(message);
         let target = self.up.arrived(from, name, channel, len_bytes)?;
         let memory = Memory::Target(target.start, target.capacity_bytes);
         self.lent.lend(target.op, memory);
@@ -84,7 +90,7 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
     }
 
     fn withdrawn(&mut self, message: proto::MessageId, channel: u16) {
-        let name = MessageId::foreign(message.slot, 0, message.number);
+        let name = translate::name(message);
         self.up.withdrawn(name, channel);
     }
 

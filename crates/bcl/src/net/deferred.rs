@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bcl_device::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
+use bcl_port::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, Cause, OpError, OpId};
 
 use crate::state::State;

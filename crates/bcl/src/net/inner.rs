@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bcl_device::{Action, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target};
 use bcl_node::{JobKey, Nodes};
+use bcl_port::{Action, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target};
 use bcl_proto::{self as proto, Config, Endpoint, Payload, Span, Time, Transmit};
 use bcl_shm::page::{CONNECTIONS, Counter};
 use bcl_shm::sync::{Ordering, bump};
@@ -216,13 +216,13 @@ impl Inner {
     }
 
     pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Hearer) -> bool {
-        let Some((slot, _, number)) = message.as_foreign() else {
-            return false;
-        };
         let now = now();
         let memory = Memory::Target(target.start, target.capacity_bytes);
         self.lent.lend(target.op, memory);
-        let message = proto::MessageId { slot, number };
+        let message = proto::MessageId {
+            slot: message.slot,
+            number: message.number,
+        };
         let posted = proto::Target {
             op: target.op,
             capacity_bytes: target.capacity_bytes as u64,
@@ -518,10 +518,9 @@ fn datagram_of<'a>(
 }
 
 fn system_handle(message: &SystemHandle) -> Option<proto::SystemHandle> {
-    let (slot, _, number) = message.as_foreign()?;
     Some(proto::SystemHandle {
-        slot,
-        number: number.try_into().ok()?,
+        slot: message.slot,
+        number: message.number.try_into().ok()?,
         len_bytes: message.len_bytes,
     })
 }

@@ -18,8 +18,9 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_device::{Config, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target};
 use bcl_node::{Folder, Nodes};
+use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target};
+use bcl_tier_shm::Config;
 use bcl_types::{Address, OpId};
 
 use crate::error::Error;

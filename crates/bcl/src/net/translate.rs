@@ -1,9 +1,20 @@
 //! The protocol's words for things, and the port's.
 
-use bcl_device::{Action, LinkInfo, RmaOp};
+use bcl_port::{Action, LinkInfo, MessageId, RmaOp, Tier};
 use bcl_proto as proto;
 use bcl_shm::page::Connection;
 
+/// A message on a normal channel, as the port calls it.
+pub fn name(message: proto::MessageId) -> MessageId {
+    MessageId {
+        tier: Tier::Net,
+        slot: message.slot,
+        link: 0,
+        number: message.number,
+    }
+}
+
+/// A one-sided operation without its memory, which is lent by the operation's name.
 pub fn rma(op: &RmaOp) -> proto::Rma {
     let action = match op.action {
         Action::Put { len_bytes, .. } => proto::Action::Put {

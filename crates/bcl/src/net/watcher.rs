@@ -8,11 +8,11 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bcl_device::OpenError;
+use bcl_tier_shm::OpenError;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec};
 
@@ -76,8 +76,9 @@ fn running() -> MutexGuard<'static, Option<Running>> {
 pub fn join(
     make: impl FnOnce(Arc<Mailbox>) -> Result<Station, Error>,
 ) -> Result<Arc<Station>, Error> {
-    bcl_device::exit::also(farewell);
-    let generation = bcl_device::fork::generation();
+    static BEFORE_ALL: Once = Once::new();
+    BEFORE_ALL.call_once(|| bcl_port::exit::at_exit(|_| farewell()));
+    let generation = bcl_port::fork::generation();
     let mut current = running();
     // After a fork the parent's thread is not ours: its memory is left alone, and a new one begins.
     if let Some(stale) = current.take_if(|running| running.generation != generation) {
@@ -123,7 +124,7 @@ fn farewell() {
     let Ok(current) = RUNNING.try_lock() else {
         return;
     };
-    let generation = bcl_device::fork::generation();
+    let generation = bcl_port::fork::generation();
     if let Some(running) = current
         .as_ref()
         .filter(|running| running.generation == generation)
@@ -149,7 +150,7 @@ fn start(generation: u64) -> io::Result<Running> {
         watched: Vec::new(),
         next_number: MAILBOX + 1,
     };
-    let thread = bcl_device::spawn_without_signals("bcl-net", move || watcher.run())?;
+    let thread = bcl_port::thread::spawn_without_signals("bcl-net", move || watcher.run())?;
     Ok(Running {
         mailbox,
         thread,

@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::IpAddr;
 
-use bcl_types::{Address, Cause};
+use bcl_types::{Address, Cause, SYSTEM_MAX};
 use bcl_wire::JobKeys;
 
 use crate::buffers::Buffers;
@@ -29,10 +29,11 @@ use crate::time::{Span, Time};
 use crate::transmit::Transmit;
 use crate::upcalls::Upcalls;
 
+pub use serving::{Entering, Told};
 use table::Table;
 
-pub use crate::message::EAGER_MAX as SYSTEM_MAX;
-pub use serving::{Entering, Told};
+// A system message goes with its announcement, however long it is.
+const _: () = assert!(SYSTEM_MAX <= crate::message::EAGER_MAX);
 
 /// Free memory kept for copies of what is sent.
 const COPIES_KEPT_BYTES: usize = 4 << 20;

@@ -1,8 +1,8 @@
 //! What the program wants.
 
-use bcl_types::{Address, OpError, OpId};
+use bcl_types::{Address, OpError, OpId, SYSTEM_MAX};
 
-use super::{Endpoint, SYSTEM_MAX};
+use super::Endpoint;
 use crate::common::Context;
 use crate::connection::leaving::payload_limit;
 use crate::connection::{Connection, Stage};

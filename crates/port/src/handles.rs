@@ -1,0 +1,131 @@
+//! Names and places that a port and its tiers hand to each other.
+
+use bcl_types::OpId;
+
+use crate::region::RegionPlace;
+
+/// What moves the messages of a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// Memory shared with peers of the node.
+    Shm,
+    /// Packets between nodes.
+    Net,
+}
+
+/// A message on a normal channel that waits for a buffer. All but the tier is the tier's own business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageId {
+    /// Who made it.
+    pub tier: Tier,
+    /// Place in a table of the tier.
+    pub slot: u32,
+    /// Its connection, or 0.
+    pub link: u64,
+    /// Tells it from others that were there before.
+    pub number: u32,
+}
+
+/// A system message that lies where it arrived until it is released. All but the tier, the place and the length is the
+/// tier's own business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SystemHandle {
+    /// Who made it.
+    pub tier: Tier,
+    /// Place in a table of the tier.
+    pub slot: u32,
+    /// Its connection, or 0.
+    pub link: u64,
+    /// Tells it from others that were there before.
+    pub number: u64,
+    /// First byte.
+    pub start: *const u8,
+    /// Length in bytes.
+    pub len_bytes: u32,
+}
+
+// SAFETY: a handle is a name and an address; what it points to belongs to the port.
+unsafe impl Send for SystemHandle {}
+
+impl SystemHandle {
+    /// The name alone, as three words of which the first is not 0, for bindings to other languages.
+    pub fn to_words(&self) -> [u64; 3] {
+        let place = (self.tier as u64) << 32 | u64::from(self.slot);
+        [place + 1, self.link, self.number]
+    }
+
+    /// A handle that can be released, but not read, from words that may have come from anywhere.
+    pub fn from_words([place, link, number]: [u64; 3]) -> Option<Self> {
+        let place = place.checked_sub(1)?;
+        let tier = [Tier::Shm, Tier::Net]
+            .into_iter()
+            .find(|tier| *tier as u64 == place >> 32)?;
+        Some(Self {
+            tier,
+            slot: place as u32,
+            link,
+            number,
+            start: std::ptr::null(),
+            len_bytes: 0,
+        })
+    }
+}
+
+/// A posted buffer.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Where the message goes.
+    pub start: *mut u8,
+    /// How long it may be.
+    pub capacity_bytes: usize,
+    /// The posting operation.
+    pub op: OpId,
+}
+
+// SAFETY: an address that is only carried; the poster vouches for the memory, whichever thread fills it.
+unsafe impl Send for Target {}
+
+/// Memory that a message is sent from; stays put until the operation completes.
+#[derive(Debug, Clone, Copy)]
+pub struct Source {
+    /// First byte.
+    pub start: *const u8,
+    /// Length.
+    pub len_bytes: usize,
+    /// Where it lies in a DMA buffer, if it does.
+    pub region: Option<RegionPlace>,
+}
+
+// SAFETY: an address that is only carried; the sender vouches for the memory, whichever thread reads it.
+unsafe impl Send for Source {}
+
+/// How a connection moves data, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkInfo {
+    /// Tier in use.
+    pub tier: &'static str,
+    /// How long messages are copied, and why so.
+    pub copy: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_name_the_message_that_they_were_made_of() {
+        for (tier, slot) in [(Tier::Shm, 0), (Tier::Shm, u32::MAX), (Tier::Net, 7)] {
+            let handle = SystemHandle {
+                tier,
+                slot,
+                link: 3,
+                number: 1 << 40,
+                start: std::ptr::null(),
+                len_bytes: 0,
+            };
+            assert_eq!(SystemHandle::from_words(handle.to_words()), Some(handle));
+        }
+        assert_eq!(SystemHandle::from_words([0; 3]), None);
+        assert_eq!(SystemHandle::from_words([3 << 32, 0, 0]), None);
+    }
+}

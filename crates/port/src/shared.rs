@@ -1,0 +1,76 @@
+//! What a port's program and the background threads of its tiers have in common.
+
+use std::os::fd::BorrowedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bcl_shm::bell::{self, Bell};
+use bcl_shm::page::Page;
+use bcl_shm::sync::{Ordering, fence};
+use bcl_types::Address;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+use crate::window::WindowTable;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Shared {
+    /// The port's address.
+    pub address: Address,
+    /// What everybody may read.
+    pub page: Page,
+    /// Rung by peers, and by threads, while the port sleeps.
+    pub bell: Bell,
+    windows: Mutex<WindowTable>,
+}
+
+impl Shared {
+    /// A port without windows.
+    pub fn new(address: Address, page: Page, bell: Bell) -> Self {
+        Self {
+            address,
+            page,
+            bell,
+            windows: Mutex::default(),
+        }
+    }
+
+    /// The port's windows; held by a thread while it acts on one for a peer.
+    pub fn windows(&self) -> MutexGuard<'_, WindowTable> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Rings the port's own bell if it sleeps. What it is to find must have been stored before.
+    pub fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.page.sleep_epoch().load(Ordering::Relaxed) & 1 == 1 {
+            bell::ring(self.bell.ringer());
+        }
+    }
+
+    /// Waits until the bell rings, or one of `others` is readable; false on timeout. Several threads can wait together.
+    ///
+    /// # Errors
+    /// What poll(2) says.
+    pub fn wait(
+        &self,
+        others: &[BorrowedFd<'_>],
+        timeout: Option<Duration>,
+    ) -> Result<bool, Errno> {
+        let all = [self.bell.as_fd()];
+        let all = all.iter().chain(others);
+        let mut fds: Vec<_> = all
+            .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+            .collect();
+        let timeout = timeout.map(|time| Timespec {
+            tv_sec: time.as_secs().min(i32::MAX as u64) as i64,
+            tv_nsec: i64::from(time.subsec_nanos()),
+        });
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(true),
+            Err(errno) => Err(errno),
+        }
+    }
+}

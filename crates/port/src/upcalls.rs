@@ -1,0 +1,56 @@
+//! What a tier tells the port it belongs to.
+
+use bcl_types::{Address, Cause, OpError, OpId};
+
+use crate::handles::{LinkInfo, MessageId, SystemHandle, Target};
+
+/// The port's side of the tier interface. None of these may call back into the tier.
+pub trait Upcalls {
+    /// Whether the port can take no more receive events for now; the tier then leaves arrivals where they are.
+    fn is_full(&self) -> bool;
+    /// A system message arrived.
+    fn system(&mut self, from: Address, message: SystemHandle);
+    /// A message on a normal channel arrived: a buffer for it, or `None` to keep it waiting.
+    fn arrived(
+        &mut self,
+        from: Address,
+        message: MessageId,
+        channel: u16,
+        len_bytes: u64,
+    ) -> Option<Target>;
+    /// A message that was kept waiting is gone together with its sender.
+    fn withdrawn(&mut self, message: MessageId, channel: u16);
+    /// A posted buffer is done with.
+    fn received(
+        &mut self,
+        from: Address,
+        channel: u16,
+        op: OpId,
+        len_bytes: u64,
+        result: Result<(), OpError>,
+    );
+    /// A send is complete: the memory may be used again.
+    fn sent(
+        &mut self,
+        to: Address,
+        channel: u16,
+        op: OpId,
+        len_bytes: u64,
+        result: Result<(), OpError>,
+    );
+    /// A one-sided operation is complete; `value` is what an atomic found.
+    fn rma_done(
+        &mut self,
+        peer: Address,
+        window: u16,
+        op: OpId,
+        value: u64,
+        result: Result<(), OpError>,
+    );
+    /// A peer wrote into one of our windows that asks for notices.
+    fn rma_arrived(&mut self, from: Address, window: u16, offset: u64, len_bytes: u64);
+    /// A connection is up.
+    fn peer_up(&mut self, peer: Address, info: &LinkInfo);
+    /// A connection is gone; everything pending on it has been reported.
+    fn peer_gone(&mut self, peer: Address, cause: Cause);
+}

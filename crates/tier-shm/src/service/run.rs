@@ -1,0 +1,146 @@
+//! The loop: wait, then act on what has happened.
+
+use std::time::Instant;
+
+use bcl_port::fork;
+use bcl_types::{Address, Cause};
+use rustix::event::Timespec;
+use rustix::event::epoll;
+
+use super::state::{Entry, MAILBOX, PROCESS_BIT, Port, State, Token};
+use super::{Command, greet, jobs, linked, meet};
+
+/// Runs until told to stop.
+pub fn run(mut state: State) {
+    let mut events = Vec::with_capacity(64);
+    loop {
+        events.clear();
+        let patience = state.patience(Instant::now()).map(|time| Timespec {
+            tv_sec: time.as_secs() as i64,
+            tv_nsec: i64::from(time.subsec_nanos()),
+        });
+        let waited = epoll::wait(
+            &state.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            patience.as_ref(),
+        );
+        if matches!(waited, Err(errno) if errno != rustix::io::Errno::INTR) {
+            return;
+        }
+        for event in &events {
+            let data = event.data.u64();
+            if data == MAILBOX {
+                if !take_commands(&mut state) {
+                    return;
+                }
+            } else {
+                on_event(&mut state, data, event.flags);
+            }
+        }
+        while let Some(token) = state.due(Instant::now()) {
+            on_timer(&mut state, token);
+        }
+    }
+}
+
+fn on_event(state: &mut State, data: u64, flags: epoll::EventFlags) {
+    let token = data & !PROCESS_BIT;
+    match state.entries.get(&token) {
+        Some(Entry::Listener(port)) => greet::accept(state, *port),
+        Some(Entry::Greeting(_)) => greet::on_readable(state, token),
+        Some(Entry::Calling(_)) => meet::on_readable(state, token),
+        Some(Entry::Linked(_)) if data & PROCESS_BIT != 0 => linked::on_process_end(state, token),
+        Some(Entry::Linked(_)) => linked::on_ready(state, token, flags),
+        None => {}
+    }
+}
+
+fn on_timer(state: &mut State, token: Token) {
+    match state.entries.get(&token) {
+        Some(Entry::Greeting(_)) => greet::on_timer(state, token),
+        Some(Entry::Calling(_)) => meet::on_timer(state, token),
+        Some(Entry::Linked(_)) => linked::on_timer(state, token),
+        _ => {}
+    }
+}
+
+/// Returns false when it is time to stop.
+fn take_commands(state: &mut State) -> bool {
+    for command in state.mailbox.clone().take() {
+        match command {
+            Command::Open {
+                shared,
+                bound,
+                folder,
+            } => open(
+                state,
+                Port {
+                    shared,
+                    bound,
+                    folder,
+                    peers: Default::default(),
+                },
+            ),
+            Command::Close { port, done } => {
+                close(state, port, Cause::Closed);
+                let _ = done.send(());
+            }
+            Command::Connect { port, to } => meet::call(state, port, to),
+            Command::AskRegion { link, region } => linked::ask_region(state, link, region),
+            Command::AskWindow { link, window } => linked::ask_window(state, link, window),
+            Command::Request { link, op } => jobs::start(state, link, op),
+            Command::DropLink { link, done } => {
+                if let Some(token) = state.links.get(&link).copied() {
+                    state.drop_link(token);
+                }
+                let _ = done.send(());
+            }
+            Command::Exit { status, done } => {
+                let ports: Vec<_> = state.ports.keys().copied().collect();
+                for port in ports {
+                    close(state, port, Cause::Exited(status));
+                }
+                let _ = done.send(());
+            }
+            Command::Stop => return false,
+        }
+    }
+    true
+}
+
+fn open(state: &mut State, port: Port) {
+    let token = state.new_token();
+    let address = port.shared.port.address;
+    fork::close_in_children(port.bound.listener());
+    if state.watch(port.bound.listener(), token).is_ok() {
+        state.entries.insert(token, Entry::Listener(address));
+    }
+    state.ports.insert(address, port);
+}
+
+/// Says goodbye to the port's peers and forgets it; its name goes with `Bound`.
+fn close(state: &mut State, address: Address, cause: Cause) {
+    let belongs = |entry: &Entry| match entry {
+        Entry::Listener(port) => *port == address,
+        Entry::Greeting(greeting) => greeting.port() == address,
+        Entry::Calling(call) => call.port == address,
+        Entry::Linked(linked) => linked.port == address,
+    };
+    let tokens: Vec<_> = state
+        .entries
+        .iter()
+        .filter(|(_, entry)| belongs(entry))
+        .map(|(token, _)| *token)
+        .collect();
+    for token in tokens {
+        if let Some(Entry::Linked(linked)) = state.entries.get_mut(&token) {
+            linked.say_goodbye(cause);
+        }
+        state.drop_link(token);
+        state.entries.remove(&token);
+    }
+    if let Some(port) = state.ports.remove(&address) {
+        fork::forget(port.bound.listener());
+        state.unwatch(port.bound.listener());
+    }
+}

@@ -1,0 +1,62 @@
+//! What a port and the background thread have in common in this tier.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bcl_node::JobKey;
+use bcl_port::Shared;
+use bcl_shm::sync::{AtomicBool, Ordering};
+
+use super::{CopyMode, Notice};
+
+/// See the module.
+#[derive(Debug)]
+pub struct ShmShared {
+    /// What all tiers share.
+    pub port: Arc<Shared>,
+    pub page_fd: OwnedFd,
+    pub key: JobKey,
+    pub allow_uids: Vec<u32>,
+    pub copy_mode: CopyMode,
+    notices: Mutex<Vec<Notice>>,
+    has_notices: AtomicBool,
+}
+
+impl ShmShared {
+    pub fn new(
+        port: Arc<Shared>,
+        page_fd: OwnedFd,
+        key: JobKey,
+        allow_uids: Vec<u32>,
+        copy_mode: CopyMode,
+    ) -> Self {
+        Self {
+            port,
+            page_fd,
+            key,
+            allow_uids,
+            copy_mode,
+            notices: Mutex::default(),
+            has_notices: AtomicBool::new(false),
+        }
+    }
+
+    #[inline]
+    pub fn has_notices(&self) -> bool {
+        self.has_notices.load(Ordering::Relaxed)
+    }
+
+    pub fn take_notices(&self) -> Vec<Notice> {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        self.has_notices.store(false, Ordering::Relaxed);
+        std::mem::take(&mut notices)
+    }
+
+    pub fn notify(&self, notice: Notice) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.push(notice);
+        self.has_notices.store(true, Ordering::Relaxed);
+        drop(notices);
+        self.port.wake();
+    }
+}
