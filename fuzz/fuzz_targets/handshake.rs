@@ -1,9 +1,9 @@
 //! Both sides of the handshake, at each step, against a peer that does not know the key.
 #![no_main]
 
-use bcl_types::Address;
-use bcl_node::handshake::{Client, Nonce, Purpose, Server};
 use bcl_node::JobKey;
+use bcl_node::handshake::{Client, Nonce, Purpose, Server};
+use bcl_types::Address;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (step, bytes) = bytes.split_first().unwrap_or((&0, &[]));
