@@ -82,7 +82,7 @@ bench: build bootstrap-bench ## BCL, the machine's limits and other libraries in
 
 fmt: bootstrap-ci ## formats the code
 	cargo fmt --all
-	cargo fmt --all --manifest-path fuzz/Cargo.toml
+	cargo fmt --manifest-path fuzz/Cargo.toml
 
 lint: bootstrap-ci ## clippy with warnings as errors
 	cargo clippy --workspace --all-targets --locked -- -D warnings

@@ -88,7 +88,8 @@ impl Port {
     }
 
     /// Sends a message of any length on a normal channel (1 to 65535). It goes into a buffer that the peer
-    /// posts there; the memory comes back with [`Event::Sent`] ([SEM-4.2]).
+    /// posts there; the memory comes back with [`Event::Sent`]. Messages meet buffers in order, but a short one may be
+    /// complete before a long one that met its buffer earlier ([SEM-4.2]).
     #[inline]
     pub fn send(
         &mut self,
@@ -104,7 +105,8 @@ impl Port {
     }
 
     /// Posts a buffer for one message on a normal channel, from whichever peer; it comes back with
-    /// [`Event::Received`], its length unchanged ([SEM-4.2]).
+    /// [`Event::Received`], its length unchanged. Buffers meet messages in order; they need not come back in order
+    /// ([SEM-4.2]).
     #[inline]
     pub fn post(
         &mut self,

@@ -17,7 +17,7 @@ use crate::port::{PeerInfo, Port};
 
 /// A port that threads share; clones are the same port. It closes when the last clone is dropped.
 ///
-/// Each event goes to one of the threads that ask. Operations of one thread keep their order; those of
+/// Each event goes to one of the threads that ask. Operations of one thread begin in its order; those of
 /// several threads have none among them.
 #[derive(Debug, Clone)]
 pub struct SharedPort {

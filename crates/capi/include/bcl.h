@@ -26,7 +26,7 @@
  * program with operations under way keeps taking events. Others act on its windows without any call of its own.
  *
  * THREADS. A port may be used by any number of threads, which share its events: each event goes to one of them.
- * Operations started by one thread keep their order. With BCL_ONE_THREAD the port has no lock, and the program
+ * Operations started by one thread begin in that order. With BCL_ONE_THREAD the port has no lock, and the program
  * promises that no two threads are ever inside calls on it at the same time. All other functions may be called from
  * any thread, none from a signal handler.
  *
@@ -201,8 +201,9 @@ int bcl_peer_text(bcl_port *port, bcl_address peer, char *text, size_t len);
  * On BCL_SYSTEM_CHANNEL at most BCL_SYSTEM_MAX bytes; they are copied before this returns. On a normal channel any
  * length; the memory must not change until BCL_EVENT_SENT has been taken, which comes when the message is in the
  * receiver's buffer. `data` may be NULL if `len` is 0. Does not wait for the peer: problems on the way arrive with the
- * event. Messages between two ports on one channel keep their order. Errors: BCL_ERR_INVALID, BCL_ERR_QUEUE_FULL.
- * [SEM-4.1] [SEM-4.2]
+ * event. On the system channel the messages of a sender arrive in order. On a normal channel they meet the buffers
+ * posted there in order, but need not be complete in order: a short message may come to its BCL_EVENT_RECEIVED before
+ * a long one that met its buffer earlier. Errors: BCL_ERR_INVALID, BCL_ERR_QUEUE_FULL. [SEM-4.1] [SEM-4.2]
  */
 int bcl_send(bcl_port *port, bcl_address to, uint16_t channel, const void *data, size_t len, uint64_t cookie);
 
@@ -225,7 +226,9 @@ int bcl_unreliable_max(bcl_port *port, bcl_address to, size_t *len);
 /**
  * Posts a buffer of `len` bytes for one message on a normal channel, from whichever peer comes first.
  *
- * Posts and messages of a channel meet in order. BCL_EVENT_RECEIVED gives the buffer back. [SEM-4.2]
+ * Posts and messages of a channel meet in order: the first post of all gets the message that is first, and so on.
+ * BCL_EVENT_RECEIVED gives the buffer back when the message is whole. These events need not come in the order of the
+ * posts, for a long message takes longer: the cookie says which buffer it is. [SEM-4.2]
  */
 int bcl_post(bcl_port *port, uint16_t channel, void *buffer, size_t len, uint64_t cookie);
 
