@@ -357,7 +357,7 @@ impl Core {
     fn after_watched_poll(&mut self, found: bool) {
         if !found && !self.state.has_events() {
             let rung = self.rang_myself
-                || (self.polls % POLLS_PER_BELL_CHECK == 0 && self.tiers.was_rung());
+                || (self.polls % POLLS_PER_BELL_CHECK == 0 && self.tiers.shared().was_rung());
             if rung || !self.tiers.is_armed() {
                 self.wake();
             }

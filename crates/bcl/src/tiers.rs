@@ -220,10 +220,6 @@ impl Tiers {
         self.shm.disarm();
     }
 
-    pub fn was_rung(&self) -> bool {
-        self.shm.was_rung()
-    }
-
     /// A descriptor that is readable while something may have come.
     pub fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
         let bell = self.shm.shared().bell.as_fd();

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use bcl::{Address, CopyMode, JobKey, NodeId, PortOptions};
+use bcl::{Address, CopyMode, JobKey, PortOptions};
 
 use crate::call::{self, Failure, out, range, string};
 use crate::code;
@@ -44,7 +44,7 @@ unsafe fn settings(options: *const COptions) -> Result<(PortOptions, bool), Fail
         )));
     }
     if given.node != 0 {
-        port = port.node(NodeId(given.node.into()));
+        port = port.node(given.node.into());
     }
     if given.number != 0 {
         port = port.number(given.number);

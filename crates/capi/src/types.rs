@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use bcl::{Address, NodeId};
+use bcl::Address;
 
 /// `bcl_address`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl From<Address> for CAddress {
 impl From<CAddress> for Address {
     fn from(address: CAddress) -> Self {
         Self {
-            node: NodeId(address.node.into()),
+            node: address.node.into(),
             port: address.port,
         }
     }

@@ -25,11 +25,7 @@ pub fn at_exit(farewell: fn(i32)) {
 
 extern "C" fn exiting(status: c_int, _: *mut c_void) {
     // Not waited for: whoever holds it may be a thread that the exit has stopped for ever.
-    let farewells = match FAREWELLS.try_lock() {
-        Ok(farewells) => farewells.clone(),
-        Err(_) => return,
-    };
-    for farewell in farewells {
-        farewell(status);
+    if let Ok(farewells) = FAREWELLS.try_lock() {
+        farewells.iter().for_each(|farewell| farewell(status));
     }
 }

@@ -63,14 +63,25 @@ impl Shared {
         let mut fds: Vec<_> = all
             .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
             .collect();
-        let timeout = timeout.map(|time| Timespec {
-            tv_sec: time.as_secs().min(i32::MAX as u64) as i64,
-            tv_nsec: i64::from(time.subsec_nanos()),
-        });
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(true),
-            Err(errno) => Err(errno),
-        }
+        poll(&mut fds, timeout)
+    }
+
+    /// Whether somebody has rung since the bell was silenced.
+    pub fn was_rung(&self) -> bool {
+        let mut bell = [PollFd::from_borrowed_fd(self.bell.as_fd(), PollFlags::IN)];
+        poll(&mut bell, Some(Duration::ZERO)).unwrap_or(true)
+    }
+}
+
+/// True if something is readable, or a signal came.
+fn poll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<bool, Errno> {
+    let timeout = timeout.map(|time| Timespec {
+        tv_sec: time.as_secs().min(i32::MAX as u64) as i64,
+        tv_nsec: i64::from(time.subsec_nanos()),
+    });
+    match rustix::event::poll(fds, timeout.as_ref()) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(true),
+        Err(errno) => Err(errno),
     }
 }

@@ -67,8 +67,7 @@ impl Window {
     }
 
     fn range(&self, offset: u64, len_bytes: u64, need: Access) -> Result<*mut u8, Refusal> {
-        self.access
-            .check(self.len_bytes as u64, offset, len_bytes, need)?;
+        self.permits(offset, len_bytes, need)?;
         Ok(self.start.wrapping_add(offset as usize))
     }
 

@@ -26,13 +26,8 @@ impl Span {
     }
 
     /// Whole milliseconds, as far as they can be counted.
-    pub const fn as_ms(self) -> u32 {
-        let ms = self.0 / 1_000_000;
-        if ms > u32::MAX as u64 {
-            u32::MAX
-        } else {
-            ms as u32
-        }
+    pub fn as_ms(self) -> u32 {
+        u32::try_from(self.0 / 1_000_000).unwrap_or(u32::MAX)
     }
 
     /// So many times as long.

@@ -65,7 +65,7 @@ impl ShmPort {
         let (bound, service) = find_number(&folder, config)?;
         let address = bound.address();
         page.label(Identity {
-            node: u32::from(address.node.0),
+            node: address.node.into(),
             port: address.port,
             pid: rustix::process::getpid().as_raw_nonzero().get() as u32,
             uid: rustix::process::geteuid().as_raw(),

@@ -53,7 +53,7 @@ impl Address {
     /// The address as it stands in messages and shared memory: the node as a little-endian
     /// 32-bit number, the port as a 16-bit one, two bytes of zero.
     pub fn to_bytes(self) -> [u8; Self::LEN_BYTES] {
-        let [n0, n1, n2, n3] = u32::from(self.node.0).to_le_bytes();
+        let [n0, n1, n2, n3] = u32::from(self.node).to_le_bytes();
         let [p0, p1] = self.port.to_le_bytes();
         [n0, n1, n2, n3, p0, p1, 0, 0]
     }
@@ -67,7 +67,7 @@ impl Address {
             return None;
         };
         Some(Address {
-            node: NodeId(Ipv4Addr::from(u32::from_le_bytes([n0, n1, n2, n3]))),
+            node: u32::from_le_bytes([n0, n1, n2, n3]).into(),
             port: u16::from_le_bytes([p0, p1]),
         })
     }
@@ -138,7 +138,7 @@ mod tests {
     proptest! {
         #[test]
         fn bytes_and_text_round_trip(node in 1u32..0xe000_0000, port in 1u16..) {
-            let address = Address { node: NodeId(node.into()), port };
+            let address = Address { node: node.into(), port };
             prop_assert_eq!(Address::from_bytes(address.to_bytes()), Some(address));
             prop_assert_eq!(address.to_string().parse(), Ok(address));
         }

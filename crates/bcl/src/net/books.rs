@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bcl_node::Nodes;
-use bcl_port::{LinkInfo, Shared, SystemHandle, Tier, Upcalls};
+use bcl_port::{LinkInfo, Shared, Upcalls};
 use bcl_proto as proto;
 use bcl_shm::page::Counter;
 use bcl_shm::sync::bump;
@@ -58,18 +58,9 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
 
     #[inline]
     fn system(&mut self, from: Address, message: proto::SystemHandle) {
-        let handle = SystemHandle {
-            tier: Tier::Net,
-            slot: message.slot,
-            link: 0,
-            number: message.number.into(),
-            // Where it lies is looked up when the program takes the event.
-            start: std::ptr::null(),
-            len_bytes: message.len_bytes,
-        };
         bump(self.shared.page.counter(Counter::SystemReceived), 1);
         self.count_in(message.len_bytes.into());
-        self.up.system(from, handle);
+        self.up.system(from, translate::handle_to_port(message));
     }
 
     fn arrived(
@@ -79,7 +70,7 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
         channel: u16,
         len_bytes: u64,
     ) -> Option<proto::Target> {
-        let name = translate::name(message);
+        let name = translate::message_to_port(message);
         let target = self.up.arrived(from, name, channel, len_bytes)?;
         let memory = Memory::Target(target.start, target.capacity_bytes);
         self.lent.lend(target.op, memory);
@@ -90,7 +81,7 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
     }
 
     fn withdrawn(&mut self, message: proto::MessageId, channel: u16) {
-        let name = translate::name(message);
+        let name = translate::message_to_port(message);
         self.up.withdrawn(name, channel);
     }
 

@@ -219,10 +219,7 @@ impl Inner {
         let now = now();
         let memory = Memory::Target(target.start, target.capacity_bytes);
         self.lent.lend(target.op, memory);
-        let message = proto::MessageId {
-            slot: message.slot,
-            number: message.number,
-        };
+        let message = translate::message_to_proto(message);
         let posted = proto::Target {
             op: target.op,
             capacity_bytes: target.capacity_bytes as u64,
@@ -238,11 +235,11 @@ impl Inner {
 
     /// A system message that the program holds; empty if it does not.
     pub fn data(&self, message: &SystemHandle) -> &[u8] {
-        system_handle(message).map_or(&[], |handle| self.endpoint.data(&handle))
+        translate::handle_to_proto(message).map_or(&[], |handle| self.endpoint.data(&handle))
     }
 
     pub fn release(&mut self, message: &SystemHandle) -> bool {
-        system_handle(message).is_some_and(|handle| self.endpoint.release(&handle))
+        translate::handle_to_proto(message).is_some_and(|handle| self.endpoint.release(&handle))
     }
 
     /// A turn: what has arrived, what time has brought, and what is to be sent.
@@ -514,14 +511,6 @@ fn datagram_of<'a>(
     Some(Datagram {
         header: endpoint.seal(transmit, payload),
         payload: [payload, &[]],
-    })
-}
-
-fn system_handle(message: &SystemHandle) -> Option<proto::SystemHandle> {
-    Some(proto::SystemHandle {
-        slot: message.slot,
-        number: message.number.try_into().ok()?,
-        len_bytes: message.len_bytes,
     })
 }
 

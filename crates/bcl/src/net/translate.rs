@@ -1,17 +1,46 @@
 //! The protocol's words for things, and the port's.
 
-use bcl_port::{Action, LinkInfo, MessageId, RmaOp, Tier};
+use bcl_port::{Action, LinkInfo, MessageId, RmaOp, SystemHandle, Tier};
 use bcl_proto as proto;
 use bcl_shm::page::Connection;
 
 /// A message on a normal channel, as the port calls it.
-pub fn name(message: proto::MessageId) -> MessageId {
+pub fn message_to_port(message: proto::MessageId) -> MessageId {
     MessageId {
         tier: Tier::Net,
         slot: message.slot,
         link: 0,
         number: message.number,
     }
+}
+
+/// And as the protocol does.
+pub fn message_to_proto(message: MessageId) -> proto::MessageId {
+    proto::MessageId {
+        slot: message.slot,
+        number: message.number,
+    }
+}
+
+/// A system message, as the port calls it. Where it lies is looked up when the program takes the event.
+pub fn handle_to_port(message: proto::SystemHandle) -> SystemHandle {
+    SystemHandle {
+        tier: Tier::Net,
+        slot: message.slot,
+        link: 0,
+        number: message.number.into(),
+        start: std::ptr::null(),
+        len_bytes: message.len_bytes,
+    }
+}
+
+/// And as the protocol does; `None` if it has no such names.
+pub fn handle_to_proto(message: &SystemHandle) -> Option<proto::SystemHandle> {
+    Some(proto::SystemHandle {
+        slot: message.slot,
+        number: message.number.try_into().ok()?,
+        len_bytes: message.len_bytes,
+    })
 }
 
 /// A one-sided operation without its memory, which is lent by the operation's name.

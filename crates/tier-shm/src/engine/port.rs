@@ -1,7 +1,6 @@
 //! All connections of one port: the shm tier as the library above sees it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls};
 use bcl_shm::page::{Counter, Page};
@@ -22,6 +21,7 @@ const POLLS_PER_COLD_TURN: u32 = 16;
 /// The shm tier of one port. Not for two threads at once; the port above sees to that.
 #[derive(Debug)]
 pub struct ShmPort {
+    /// The one of `shared`, a step nearer: each message is counted in its page.
     port: Arc<Shared>,
     shared: Arc<ShmShared>,
     service: Service,
@@ -327,11 +327,6 @@ impl ShmPort {
             self.sleeper.awake(self.port.page.sleep_epoch());
             self.port.bell.silence();
         }
-    }
-
-    /// Whether somebody has rung since the port was armed.
-    pub fn was_rung(&self) -> bool {
-        self.port.wait(&[], Some(Duration::ZERO)).unwrap_or(true)
     }
 
     /// Remembers a sleep or a yield.

@@ -71,7 +71,7 @@ impl World {
             .try_clone_to_owned()
             .expect("a descriptor for a bell");
         let address = Address {
-            node: NodeId(std::net::Ipv4Addr::LOCALHOST),
+            node: NodeId::LOOPBACK,
             port: 1024,
         };
         let mut victim = Peer::new(address);
