@@ -1,13 +1,13 @@
-//! Where threads of a port sleep: on its bell and, if it has one, on its network socket.
+//! Where threads of a port sleep: on its bell and, if it has a network tier, on the sources of its packets.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bcl_port::Shared;
+use bcl_tier_net::Station;
 
 use crate::error::Error;
-use crate::net::Station;
 
 /// See the module. Needs no exclusive port, so that several threads can sleep at once.
 #[derive(Debug, Clone)]
@@ -28,33 +28,25 @@ impl Bed {
 
     /// A descriptor that is readable while something may have come.
     pub fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
-        let bell = self.shared.bell.as_fd();
-        match &self.station {
-            Some(station) => station.descriptor(bell),
-            None => Ok(bell),
-        }
+        let Some(station) = &self.station else {
+            return Ok(self.shared.bell.as_fd());
+        };
+        station.descriptor().map_err(|errno| Error::System {
+            what: "making a descriptor for events",
+            errno,
+        })
     }
 
     /// Sleeps until the bell rings, a packet comes, a timer of the protocol has run off, or the time comes.
     pub fn sleep(&self, deadline: Option<Instant>) -> Result<(), Error> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let slept = match &self.station {
-            Some(station) => station.while_asleep(|timer| {
-                let timeout = earlier(left, timer);
-                self.shared.wait(&[station.socket()], timeout)
-            }),
-            None => self.shared.wait(&[], left),
+            Some(station) => station.sleep(left),
+            None => self.shared.wait([], left).map(drop),
         };
-        slept.map(drop).map_err(|errno| Error::System {
+        slept.map_err(|errno| Error::System {
             what: "waiting for the bell",
             errno,
         })
-    }
-}
-
-fn earlier(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
     }
 }

@@ -78,7 +78,7 @@ impl Core {
 
     /// What a thread needs to sleep until something comes, without holding the port.
     pub fn bed(&self) -> Bed {
-        self.tiers.bed()
+        self.tiers.bed().clone()
     }
 
     #[inline]
@@ -252,13 +252,8 @@ impl Core {
                 "open channel {window}: they are numbered 0 to {last}"
             )));
         }
-        let shared = self.tiers.shared();
         // SAFETY: the caller vouches for the memory.
-        if unsafe {
-            shared
-                .windows()
-                .bind(&shared.page, window, start, len_bytes, access)
-        } {
+        if unsafe { self.tiers.bind(window, start, len_bytes, access) } {
             Ok(())
         } else {
             Err(Error::Busy(format!(
@@ -271,8 +266,7 @@ impl Core {
     /// a peer that mapped a DMA buffer finds out before its next operation.
     pub fn unbind(&mut self, window: u16) -> Result<(), Error> {
         self.check()?;
-        let shared = self.tiers.shared();
-        if shared.windows().unbind(&shared.page, window) {
+        if self.tiers.unbind(window) {
             Ok(())
         } else {
             Err(Error::NotFound(format!(
@@ -494,7 +488,7 @@ impl Core {
             self.watchers += 1;
         }
         self.settle();
-        self.tiers.descriptor()
+        self.tiers.bed().descriptor()
     }
 
     /// Connected peers, and how each is reached.

@@ -1,7 +1,6 @@
 //! Errors of calls; what goes wrong later arrives with an event, as [`OpError`](crate::OpError).
 
 use bcl_node::{FolderError, NodesError};
-use bcl_tier_shm::OpenError;
 use rustix::io::Errno;
 
 /// Why a call was refused. Nothing was started, and nothing is lost.
@@ -83,7 +82,7 @@ impl From<NodesError> for Error {
             NodesError::Wrong { .. } => None,
         };
         match of_system {
-            Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptors(format!(
+            errno if is_want_of_descriptors(errno) => Self::NoDescriptors(format!(
                 "no file descriptors to read the nodes file: {error}; raise the limit (ulimit -n)"
             )),
             _ => Self::Configuration(error.to_string()),
@@ -103,8 +102,9 @@ impl From<bcl_shm::memfd::Error> for Error {
     }
 }
 
-impl From<OpenError> for Error {
-    fn from(error: OpenError) -> Self {
+impl From<bcl_tier_shm::OpenError> for Error {
+    fn from(error: bcl_tier_shm::OpenError) -> Self {
+        use bcl_tier_shm::OpenError;
         match error {
             OpenError::Folder(FolderError::PortInUse { .. }) | OpenError::Twice(_) => {
                 Self::PortInUse(error.to_string())
@@ -117,25 +117,61 @@ impl From<OpenError> for Error {
             }
             OpenError::Folder(_) => Self::Folder(error.to_string()),
             OpenError::Memory(memory) => memory.into(),
-            OpenError::Bell(errno @ (Errno::MFILE | Errno::NFILE)) => Self::NoDescriptors(format!(
-                "no file descriptors for a port: {errno}; raise the limit (ulimit -n)"
-            )),
+            OpenError::Bell(errno) if is_want_of_descriptors(Some(errno)) => Self::NoDescriptors(
+                format!("no file descriptors for a port: {errno}; raise the limit (ulimit -n)"),
+            ),
             OpenError::Bell(errno) => Self::System {
                 what: "making a pipe for wake-ups",
                 errno,
             },
-            OpenError::Thread(io) => match Errno::from_io_error(&io) {
-                Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptors(format!(
-                    "no file descriptors for a port: {io}; raise the limit (ulimit -n)"
-                )),
-                Some(Errno::AGAIN | Errno::NOMEM) => Self::NoMemory(format!(
-                    "cannot start the background thread: {io}; raise the limit (ulimit -u, ulimit -v)"
-                )),
-                _ => Self::System {
-                    what: "starting the background thread",
-                    errno: Errno::IO,
-                },
-            },
+            OpenError::Thread(error) => no_thread(&error),
         }
+    }
+}
+
+impl From<bcl_tier_net::OpenError> for Error {
+    fn from(error: bcl_tier_net::OpenError) -> Self {
+        use bcl_tier_net::OpenError;
+        use bcl_udp::BindError;
+        match error {
+            OpenError::NoUdpPort(_) => Self::InvalidArgument(error.to_string()),
+            OpenError::Nodes(nodes) => nodes.into(),
+            OpenError::Bind(BindError::InUse { .. }) => Self::PortInUse(error.to_string()),
+            OpenError::Bind(BindError::System { ref source, .. })
+                if is_want_of_descriptors(Errno::from_io_error(source)) =>
+            {
+                Self::NoDescriptors(format!("{error}; raise the limit (ulimit -n)"))
+            }
+            OpenError::Bind(_) => Self::Configuration(error.to_string()),
+            OpenError::Random(errno) => Self::System {
+                what: "asking the kernel for random numbers",
+                errno,
+            },
+            OpenError::Descriptor(errno) => Self::System {
+                what: "duplicating a socket",
+                errno,
+            },
+            OpenError::Thread(error) => no_thread(&error),
+        }
+    }
+}
+
+fn is_want_of_descriptors(errno: Option<Errno>) -> bool {
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Each tier has a thread in the background.
+fn no_thread(error: &std::io::Error) -> Error {
+    match Errno::from_io_error(error) {
+        errno if is_want_of_descriptors(errno) => Error::NoDescriptors(format!(
+            "no file descriptors for a port: {error}; raise the limit (ulimit -n)"
+        )),
+        Some(Errno::AGAIN | Errno::NOMEM) => Error::NoMemory(format!(
+            "cannot start the background thread: {error}; raise the limit (ulimit -u, ulimit -v)"
+        )),
+        _ => Error::System {
+            what: "starting the background thread",
+            errno: Errno::IO,
+        },
     }
 }

@@ -30,7 +30,6 @@ mod error;
 mod event;
 pub mod job;
 mod matching;
-mod net;
 pub mod net_info;
 mod ops;
 mod options;

@@ -5,6 +5,7 @@
 use std::ops::RangeInclusive;
 
 pub use bcl_proto::MtuSearch;
+pub use bcl_tier_net::packet_secret;
 pub use bcl_udp::mtu::{kernel_mtu, largest_datagram_bytes};
 pub use bcl_udp::route::{Doubt, Interface, Route, RouteError, interfaces, route_to};
 pub use bcl_udp::{
@@ -19,12 +20,6 @@ use crate::JobKey;
 
 /// The UDP ports by which nodes reach each other, for one rule of a firewall.
 pub const UDP_PORTS: RangeInclusive<u16> = UDP_BASE + 1..=UDP_BASE + LAST_PORT;
-
-/// What the packets of the job that `key` belongs to are checked with, from which the key cannot be found
-/// ([WIRE-3.3]).
-pub fn packet_secret(key: &JobKey) -> [u8; 32] {
-    key.derive("bcl udp")
-}
 
 /// A name of the job that `key` belongs to, which tells nothing of the key: the one that its packets carry
 /// ([WIRE-3.3]).

@@ -1,18 +1,18 @@
 //! The tiers of a port behind one face: shared memory for peers of its node, UDP for those of others.
 
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bcl_node::Folder;
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier};
 use bcl_shm::page::{Counter, Page};
+use bcl_tier_net::NetPort;
 use bcl_tier_shm::{Config, ShmPort};
-use bcl_types::{Address, NodeId, OpId, SYSTEM_MAX};
+use bcl_types::{Access, Address, NodeId, OpId, SYSTEM_MAX};
 use bcl_wire::udp_port;
 
 use crate::bed::Bed;
 use crate::error::Error;
-use crate::net::NetPort;
 use crate::options::Device;
 use crate::state::State;
 
@@ -21,6 +21,11 @@ use crate::state::State;
 pub struct Tiers {
     shm: ShmPort,
     net: Option<NetPort>,
+    bed: Bed,
+    /// Ports of other nodes that are found here are reached by shared memory as well.
+    folder: Folder,
+    /// Peers of the own node are reached through the network tier.
+    is_udp_only: bool,
 }
 
 /// Which tiers a port is to have.
@@ -49,36 +54,22 @@ impl Tiers {
                     && config.number.is_none_or(has_udp_port)
             }
         };
-        if !wants_net {
-            let shm = ShmPort::open(config)?;
-            return Ok(Self { shm, net: None });
-        }
-        // Numbers whose UDP port is taken are held until the next has been found.
-        let mut passed_over = Vec::new();
-        let opened = loop {
-            let shm = ShmPort::open(config)?;
-            let net = NetPort::open(config, wish, shm.shared());
-            let may_try_another = config.number.is_none() && passed_over.len() < PASSED_OVER_MAX;
-            match net {
-                Err(Error::PortInUse(_)) if may_try_another => passed_over.push(shm),
-                net => break (shm, net),
-            }
+        let (mut shm, net) = match wants_net {
+            false => (ShmPort::open(config)?, None),
+            true => open_both(config, wish)?,
         };
-        passed_over.iter_mut().for_each(ShmPort::close);
-        match opened {
-            (shm, Ok(net)) => {
-                let net = Some(net);
-                Ok(Self { shm, net })
-            }
-            // A node number that is no address of this machine serves within the node all the same.
-            (shm, Err(Error::Configuration(_))) if wish.device == Device::Auto => {
-                Ok(Self { shm, net: None })
-            }
-            (mut shm, Err(error)) => {
-                shm.close();
-                Err(error)
-            }
-        }
+        let folder = Folder::open(&config.folder).map_err(|error| {
+            shm.close();
+            Error::Folder(error.to_string())
+        })?;
+        let station = net.as_ref().map(NetPort::station);
+        Ok(Self {
+            bed: Bed::new(Arc::clone(shm.shared()), station),
+            shm,
+            net,
+            folder,
+            is_udp_only: wish.device == Device::Udp,
+        })
     }
 
     pub fn shared(&self) -> &Arc<Shared> {
@@ -90,18 +81,20 @@ impl Tiers {
     }
 
     /// What a thread needs to sleep until something comes.
-    pub fn bed(&self) -> Bed {
-        let station = self.net.as_ref().map(NetPort::station);
-        Bed::new(Arc::clone(self.shm.shared()), station)
+    pub fn bed(&self) -> &Bed {
+        &self.bed
     }
 
-    /// The network tier, if it serves this peer: one of another node, unless it shares the socket folder.
+    /// The network tier, if this peer is reached by it: one of another node that shared memory does not reach.
     #[inline]
     fn net_for(&mut self, peer: Address) -> Option<&mut NetPort> {
-        let shm = &mut self.shm;
-        self.net
-            .as_mut()
-            .filter(|net| net.serves(peer, || shm.knows(peer)))
+        let own = self.shm.shared().address;
+        let net = self.net.as_mut().filter(|_| peer != own)?;
+        let is_its = self.is_udp_only
+            || (peer.node != own.node
+                && !self.shm.knows(peer)
+                && (net.knows(peer) || !self.folder.holds(peer)));
+        is_its.then_some(net)
     }
 
     #[inline]
@@ -162,6 +155,29 @@ impl Tiers {
         }
     }
 
+    /// Binds memory to an open channel; false if there is some already, or no such channel.
+    ///
+    /// # Safety
+    /// The memory stays valid until it is unbound; peers read and write it meanwhile.
+    pub unsafe fn bind(
+        &self,
+        window: u16,
+        start: *mut u8,
+        len_bytes: usize,
+        access: Access,
+    ) -> bool {
+        let shared = self.shared();
+        let mut windows = shared.windows();
+        // SAFETY: the caller vouches for the memory.
+        unsafe { windows.bind(&shared.page, window, start, len_bytes, access) }
+    }
+
+    /// Ends a window; false if nothing is bound there. No thread acts on the memory for a peer after this.
+    pub fn unbind(&self, window: u16) -> bool {
+        let shared = self.shared();
+        shared.windows().unbind(&shared.page, window)
+    }
+
     /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
     pub fn accept(&mut self, message: MessageId, target: Target, up: &mut State) -> bool {
         match (message.tier, &mut self.net) {
@@ -220,15 +236,6 @@ impl Tiers {
         self.shm.disarm();
     }
 
-    /// A descriptor that is readable while something may have come.
-    pub fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
-        let bell = self.shm.shared().bell.as_fd();
-        match &self.net {
-            Some(net) => net.descriptor(bell),
-            None => Ok(bell),
-        }
-    }
-
     pub fn count(&self, counter: Counter) {
         self.shm.count(counter);
     }
@@ -253,5 +260,30 @@ impl Tiers {
             net.close(linger);
         }
         self.shm.close();
+    }
+}
+
+/// Opens a port on both tiers, or on shared memory alone if that was all that could be had and was not asked for.
+fn open_both(config: &Config, wish: &Wish) -> Result<(ShmPort, Option<NetPort>), Error> {
+    // Numbers whose UDP port is taken are held until the next has been found.
+    let mut passed_over = Vec::new();
+    let (mut shm, net) = loop {
+        let shm = ShmPort::open(config)?;
+        let net = NetPort::open(shm.shared(), &config.key, wish.dead_after).map_err(Error::from);
+        let may_try_another = config.number.is_none() && passed_over.len() < PASSED_OVER_MAX;
+        match net {
+            Err(Error::PortInUse(_)) if may_try_another => passed_over.push(shm),
+            net => break (shm, net),
+        }
+    };
+    passed_over.iter_mut().for_each(ShmPort::close);
+    match net {
+        Ok(net) => Ok((shm, Some(net))),
+        // A node number that is no address of this machine serves within the node all the same.
+        Err(Error::Configuration(_)) if wish.device == Device::Auto => Ok((shm, None)),
+        Err(error) => {
+            shm.close();
+            Err(error)
+        }
     }
 }

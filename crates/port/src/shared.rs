@@ -53,15 +53,14 @@ impl Shared {
     ///
     /// # Errors
     /// What poll(2) says.
-    pub fn wait(
-        &self,
-        others: &[BorrowedFd<'_>],
+    pub fn wait<'a>(
+        &'a self,
+        others: impl IntoIterator<Item = BorrowedFd<'a>>,
         timeout: Option<Duration>,
     ) -> Result<bool, Errno> {
-        let all = [self.bell.as_fd()];
-        let all = all.iter().chain(others);
+        let all = [self.bell.as_fd()].into_iter().chain(others);
         let mut fds: Vec<_> = all
-            .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
         poll(&mut fds, timeout)
     }

@@ -4,10 +4,15 @@ use bcl_types::{Address, Cause, OpError, OpId};
 
 use crate::handles::{LinkInfo, MessageId, SystemHandle, Target};
 
-/// The port's side of the tier interface. None of these may call back into the tier.
+/// The port's side of a tier. None of these may call back into the tier.
 pub trait Upcalls {
     /// Whether the port can take no more receive events for now; the tier then leaves arrivals where they are.
     fn is_full(&self) -> bool;
+    /// Whether messages have arrived of which the program has not heard yet, so that it could not give them buffers. Their
+    /// sender must not be seen to close before it has ([SEM-7.4]).
+    fn owes_arrivals(&self) -> bool {
+        false
+    }
     /// A system message arrived.
     fn system(&mut self, from: Address, message: SystemHandle);
     /// A message on a normal channel arrived: a buffer for it, or `None` to keep it waiting.

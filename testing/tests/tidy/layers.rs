@@ -83,6 +83,18 @@ const SHIPPED: &[Layer] = &[
         may_use: &["crates/node", "crates/port", "crates/shm", "crates/types"],
     },
     Layer {
+        folder: "crates/tier-net",
+        may_use: &[
+            "crates/node",
+            "crates/port",
+            "crates/proto",
+            "crates/shm",
+            "crates/types",
+            "crates/udp",
+            "crates/wire",
+        ],
+    },
+    Layer {
         folder: "crates/agent-client",
         may_use: &["crates/node", "crates/types"],
     },
@@ -100,29 +112,20 @@ const SHIPPED: &[Layer] = &[
     Layer {
         folder: "crates/bcl",
         may_use: &[
-            "crates/agent-client",
             "crates/node",
             "crates/port",
             "crates/proto",
             "crates/shm",
+            "crates/tier-net",
             "crates/tier-shm",
             "crates/types",
             "crates/udp",
             "crates/wire",
-            "crates/xdp",
         ],
     },
     Layer {
         folder: "crates/capi",
         may_use: &["crates/bcl"],
-    },
-    Layer {
-        folder: "crates/adi",
-        may_use: &["crates/bcl"],
-    },
-    Layer {
-        folder: "layers/",
-        may_use: &["crates/bcl", "crates/adi"],
     },
     Layer {
         folder: "tools/",
@@ -250,8 +253,9 @@ fn a_reach_upwards_is_found() {
         (package("crates/bcl", &["crates/tier-shm", "crates/shm"]), 0),
         (package("crates/shm", &["crates/node"]), 1),
         (package("crates/node", &["testing"]), 1),
-        (package("layers/bip", &["crates/adi", "crates/shm"]), 1),
-        (package("layersbip", &[]), 1),
+        (package("crates/tier-net", &["crates/tier-shm"]), 1),
+        (package("tools/cli", &["crates/bcl", "crates/shm"]), 1),
+        (package("toolscli", &[]), 1),
         (package("testing", &["crates/shm", "tools/cli"]), 0),
         (package("benches", &["crates/bcl"]), 0),
     ];

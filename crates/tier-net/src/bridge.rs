@@ -11,13 +11,12 @@ use bcl_types::{Access, Address, Atomic, Cause, OpError, OpId, Refusal};
 use bcl_udp::mtu;
 use bcl_wire::udp_port;
 
-use super::deferred::Hearer;
-use super::lent::{Lent, Memory};
-use super::translate;
+use crate::lent::{Lent, Memory};
+use crate::{NAME, names};
 
-/// The port's books while the protocol is at work: `up` belongs to the program, or keeps the news for it.
+/// The port while the protocol is at work: `up` is the program's, or keeps the news for it.
 #[derive(Debug)]
-pub struct Books<'a, U> {
+pub struct Bridge<'a, U> {
     pub up: &'a mut U,
     pub lent: &'a mut Lent,
     pub shared: &'a Shared,
@@ -32,7 +31,7 @@ pub fn path_to(nodes: &Nodes, peer: Address) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, udp_port::of_port(peer.port)?))
 }
 
-impl<U: Hearer> proto::Upcalls for Books<'_, U> {
+impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
     fn path_to(&mut self, peer: Address) -> Option<proto::Path> {
         let to = path_to(self.nodes, peer)?;
         Some(proto::Path { to, rail: 0 })
@@ -60,7 +59,7 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
     fn system(&mut self, from: Address, message: proto::SystemHandle) {
         bump(self.shared.page.counter(Counter::SystemReceived), 1);
         self.count_in(message.len_bytes.into());
-        self.up.system(from, translate::handle_to_port(message));
+        self.up.system(from, names::handle_to_port(message));
     }
 
     fn arrived(
@@ -70,7 +69,7 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
         channel: u16,
         len_bytes: u64,
     ) -> Option<proto::Target> {
-        let name = translate::message_to_port(message);
+        let name = names::message_to_port(message);
         let target = self.up.arrived(from, name, channel, len_bytes)?;
         let memory = Memory::Target(target.start, target.capacity_bytes);
         self.lent.lend(target.op, memory);
@@ -81,7 +80,7 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
     }
 
     fn withdrawn(&mut self, message: proto::MessageId, channel: u16) {
-        let name = translate::message_to_port(message);
+        let name = names::message_to_port(message);
         self.up.withdrawn(name, channel);
     }
 
@@ -207,7 +206,7 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
             Some(path) => format!("datagrams to {path}, because it is on another node"),
             None => String::new(),
         };
-        let info = LinkInfo { tier: "udp", copy };
+        let info = LinkInfo { tier: NAME, copy };
         self.up.peer_up(peer, &info);
     }
 
@@ -216,7 +215,7 @@ impl<U: Hearer> proto::Upcalls for Books<'_, U> {
     }
 }
 
-impl<U: Upcalls> Books<'_, U> {
+impl<U: Upcalls> Bridge<'_, U> {
     fn count_in(&self, len_bytes: u64) {
         bump(self.shared.page.counter(Counter::BytesReceived), len_bytes);
     }

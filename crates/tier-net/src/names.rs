@@ -4,6 +4,8 @@ use bcl_port::{Action, LinkInfo, MessageId, RmaOp, SystemHandle, Tier};
 use bcl_proto as proto;
 use bcl_shm::page::Connection;
 
+use crate::NAME;
+
 /// A message on a normal channel, as the port calls it.
 pub fn message_to_port(message: proto::MessageId) -> MessageId {
     MessageId {
@@ -85,7 +87,7 @@ pub fn connection(info: &proto::PeerInfo) -> Connection {
 /// A connection as people see it.
 pub fn link(info: &proto::PeerInfo) -> LinkInfo {
     LinkInfo {
-        tier: "udp",
+        tier: NAME,
         copy: format!(
             "datagrams of up to {} bytes to {}, because it is on another node",
             info.datagram_bytes, info.path.to

@@ -1,8 +1,8 @@
 //! Memory that operations under way have lent to this tier, by the names of the operations.
 
-/// What an operation lends.
 use bcl_types::OpId;
 
+/// What an operation lends.
 #[derive(Debug, Clone, Copy)]
 pub enum Memory {
     /// To be read: the source of a send or a put.

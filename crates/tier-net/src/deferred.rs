@@ -5,25 +5,10 @@ use std::collections::VecDeque;
 use bcl_port::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, Cause, OpError, OpId};
 
-use crate::state::State;
-
-/// Who is told what happens: the program itself, or the thread that keeps the news for it.
-pub trait Hearer: Upcalls {
-    /// Whether messages have arrived for which the program may have buffers. Their sender must not be seen to close
-    /// before it has matched them ([SEM-7.4]).
-    fn owes_arrivals(&self) -> bool;
-}
-
-impl Hearer for State {
-    fn owes_arrivals(&self) -> bool {
-        false
-    }
-}
-
 /// News kept; beyond that arrivals stay with the protocol, which delays their senders.
 const NEWS_MAX: usize = 1024;
 
-/// One call on the port's books that could not be made yet.
+/// One upcall that could not be made yet.
 #[derive(Debug)]
 enum News {
     System(Address, SystemHandle),
@@ -76,15 +61,13 @@ impl Deferred {
     }
 }
 
-impl Hearer for Deferred {
-    fn owes_arrivals(&self) -> bool {
-        self.0.iter().any(|news| matches!(news, News::Arrived(..)))
-    }
-}
-
 impl Upcalls for Deferred {
     fn is_full(&self) -> bool {
         self.0.len() >= NEWS_MAX
+    }
+
+    fn owes_arrivals(&self) -> bool {
+        self.0.iter().any(|news| matches!(news, News::Arrived(..)))
     }
 
     fn system(&mut self, from: Address, message: SystemHandle) {

@@ -1,0 +1,163 @@
+//! The thread that stands in for programs that compute: one a process, asleep unless something is to be watched.
+//!
+//! A program that polls receives its packets itself, and one that waits sleeps on their sources; both need nobody. For one that does
+//! neither, this thread acknowledges, retransmits and serves one-sided access. Which it is, is seen from a counter
+//! of the program's visits: while it moves, the thread looks again after a moment; once it stands still, the thread
+//! listens on the sources of its packets.
+//!
+//! Here is how ports come and go; `thread` is what the thread does, and `watched` how it treats one port.
+
+mod thread;
+mod watched;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::EventfdFlags;
+
+use crate::engine::open::OpenError;
+use crate::station::Station;
+use thread::Watcher;
+
+/// How long each port of a process that exits waits for its peers.
+const FAREWELL: Duration = Duration::from_millis(100);
+
+/// What a port asks of the thread.
+#[derive(Debug)]
+enum Command {
+    Join(Arc<Station>),
+    Leave(Arc<Station>, SyncSender<()>),
+    Stop,
+}
+
+/// How ports reach the thread.
+#[derive(Debug)]
+pub struct Mailbox {
+    commands: Mutex<Vec<Command>>,
+    wake: OwnedFd,
+}
+
+impl Mailbox {
+    fn send(&self, command: Command) {
+        self.lock().push(command);
+        self.kick();
+    }
+
+    /// Has the thread look at all ports.
+    pub fn kick(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// What ports have asked for since the last time.
+    fn take(&self) -> Vec<Command> {
+        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Command>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Running {
+    mailbox: Arc<Mailbox>,
+    thread: JoinHandle<()>,
+    stations: Vec<Arc<Station>>,
+    generation: u64,
+}
+
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+
+fn running() -> MutexGuard<'static, Option<Running>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Has the thread watch a port, which `make` makes with the way to reach the thread; the first port starts it.
+pub fn join(
+    make: impl FnOnce(Arc<Mailbox>) -> Result<Station, OpenError>,
+) -> Result<Arc<Station>, OpenError> {
+    static BEFORE_ALL: Once = Once::new();
+    BEFORE_ALL.call_once(|| bcl_port::exit::at_exit(|_| farewell()));
+    let generation = bcl_port::fork::generation();
+    let mut current = running();
+    // After a fork the parent's thread is not ours: its memory is left alone, and a new one begins.
+    if let Some(stale) = current.take_if(|running| running.generation != generation) {
+        std::mem::forget(stale);
+    }
+    let started = match current.take() {
+        Some(running) => running,
+        None => start(generation).map_err(OpenError::Thread)?,
+    };
+    let running = current.insert(started);
+    let made = make(Arc::clone(&running.mailbox)).map(Arc::new);
+    match &made {
+        Ok(station) => {
+            running.stations.push(Arc::clone(station));
+            running.mailbox.send(Command::Join(Arc::clone(station)));
+        }
+        Err(_) if running.stations.is_empty() => stop(current.take()),
+        Err(_) => {}
+    }
+    made
+}
+
+/// Returns when the thread no longer touches the port; the last port ends the thread.
+pub fn leave(station: &Arc<Station>) {
+    let mut current = running();
+    let Some(running) = current.as_mut() else {
+        return;
+    };
+    let (done, wait) = std::sync::mpsc::sync_channel(1);
+    let command = Command::Leave(Arc::clone(station), done);
+    running.mailbox.send(command);
+    let _ = wait.recv();
+    running
+        .stations
+        .retain(|other| !Arc::ptr_eq(other, station));
+    if running.stations.is_empty() {
+        stop(current.take());
+    }
+}
+
+/// The process exits with ports open: their peers are told, as far as that takes no longer than a moment.
+fn farewell() {
+    let Ok(current) = RUNNING.try_lock() else {
+        return;
+    };
+    let generation = bcl_port::fork::generation();
+    if let Some(running) = current
+        .as_ref()
+        .filter(|running| running.generation == generation)
+    {
+        for station in &running.stations {
+            station.close(FAREWELL);
+        }
+    }
+}
+
+fn start(generation: u64) -> io::Result<Running> {
+    let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    let mailbox = Arc::new(Mailbox {
+        commands: Mutex::default(),
+        wake,
+    });
+    let mut watcher = Watcher::new(Arc::clone(&mailbox))?;
+    let thread = bcl_port::thread::spawn_without_signals("bcl-net", move || watcher.run())?;
+    Ok(Running {
+        mailbox,
+        thread,
+        stations: Vec::new(),
+        generation,
+    })
+}
+
+fn stop(running: Option<Running>) {
+    if let Some(running) = running {
+        running.mailbox.send(Command::Stop);
+        let _ = running.thread.join();
+    }
+}

@@ -1,0 +1,107 @@
+//! What the thread does: it waits for the mailbox, the sources of packets, and the time to look at a port.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+
+use super::watched::Watched;
+use super::{Command, Mailbox};
+
+/// Event data of the mailbox; ports are numbered from 1.
+const MAILBOX: u64 = 0;
+
+/// See the module.
+pub struct Watcher {
+    epoll: OwnedFd,
+    mailbox: Arc<Mailbox>,
+    watched: Vec<Watched>,
+    next_number: u64,
+}
+
+impl Watcher {
+    pub fn new(mailbox: Arc<Mailbox>) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let data = EventData::new_u64(MAILBOX);
+        epoll::add(&epoll, &mailbox.wake, data, EventFlags::IN)?;
+        Ok(Self {
+            epoll,
+            mailbox,
+            watched: Vec::new(),
+            next_number: MAILBOX + 1,
+        })
+    }
+
+    pub fn run(&mut self) {
+        let mut events = Vec::with_capacity(64);
+        loop {
+            events.clear();
+            let patience = self.patience();
+            let room = rustix::buffer::spare_capacity(&mut events);
+            let waited = epoll::wait(&self.epoll, room, patience.as_ref());
+            if matches!(waited, Err(errno) if errno != rustix::io::Errno::INTR) {
+                return;
+            }
+            for event in &events {
+                let number = event.data.u64();
+                if number == MAILBOX {
+                    if !self.obey() {
+                        return;
+                    }
+                    self.watched.iter_mut().for_each(Watched::look_now);
+                } else if let Some(watched) = self.find(number) {
+                    watched.look_now();
+                }
+            }
+            let now = Instant::now();
+            for watched in &mut self.watched {
+                if watched.due().is_some_and(|due| due <= now) {
+                    watched.look(&self.epoll, now);
+                }
+            }
+        }
+    }
+
+    fn patience(&self) -> Option<Timespec> {
+        let due = self.watched.iter().filter_map(Watched::due).min()?;
+        let left = due.saturating_duration_since(Instant::now());
+        Some(Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
+        })
+    }
+
+    fn find(&mut self, number: u64) -> Option<&mut Watched> {
+        self.watched
+            .iter_mut()
+            .find(|watched| watched.number() == number)
+    }
+
+    /// False when told to stop.
+    fn obey(&mut self) -> bool {
+        for command in self.mailbox.take() {
+            match command {
+                Command::Join(station) => {
+                    self.next_number += 1;
+                    let number = self.next_number;
+                    self.watched.push(Watched::new(station, number));
+                }
+                Command::Leave(station, done) => {
+                    let leaving = self.watched.iter_mut();
+                    for watched in leaving.filter(|watched| watched.is_of(&station)) {
+                        watched.stop_listening(&self.epoll);
+                    }
+                    self.watched.retain(|watched| !watched.is_of(&station));
+                    // Whoever waits may open the number anew: its socket must be closed by then.
+                    drop(station);
+                    let _ = done.send(());
+                }
+                Command::Stop => return false,
+            }
+        }
+        true
+    }
+}
