@@ -326,7 +326,7 @@ impl Core {
 
     #[inline]
     pub(crate) fn poll_once(&mut self, which: Which) -> Option<Event> {
-        let waiting = self.take(which);
+        let waiting = self.state.pop(which);
         if waiting.is_some() {
             return waiting;
         }
@@ -335,16 +335,7 @@ impl Core {
             self.report();
         }
         self.tiers.poll(&mut self.state);
-        self.take(which)
-    }
-
-    #[inline]
-    fn take(&mut self, which: Which) -> Option<Event> {
-        let mut event = self.state.pop(which);
-        if let Some(Event::Message(message)) = &mut event {
-            self.tiers.locate(&mut message.handle);
-        }
-        event
+        self.state.pop(which)
     }
 
     #[cold]

@@ -34,6 +34,7 @@ pub mod net_info;
 mod ops;
 mod options;
 mod port;
+mod routes;
 mod shared;
 pub mod stat;
 mod state;

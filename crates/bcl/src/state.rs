@@ -10,6 +10,7 @@ use bcl_types::{Address, Cause, OpError, OpId};
 use crate::event::{Event, SystemMessage, Which};
 use crate::matching::Matching;
 use crate::ops::{Op, Ops};
+use crate::routes::Routes;
 
 /// Cookie of operations whose success is not worth an event; their failure is ([SEM-3.4]).
 pub const QUIET: u64 = u64::MAX;
@@ -23,6 +24,7 @@ pub struct State {
     pub port: u64,
     pub matching: Matching,
     pub ops: Ops,
+    pub routes: Routes,
     pub sends: VecDeque<Event>,
     pub recvs: VecDeque<Event>,
     /// Operations and completions that failed, for the counter.
@@ -189,6 +191,11 @@ impl Upcalls for State {
     }
 
     fn peer_gone(&mut self, peer: Address, cause: Cause) {
+        self.routes.forget(peer);
         self.recvs.push_back(Event::PeerGone { peer, cause });
+    }
+
+    fn peer_unreached(&mut self, peer: Address) {
+        self.routes.forget(peer);
     }
 }

@@ -85,16 +85,36 @@ impl Tiers {
         &self.bed
     }
 
-    /// The network tier, if this peer is reached by it: one of another node that shared memory does not reach.
+    /// The network tier, if this peer is reached by it.
     #[inline]
-    fn net_for(&mut self, peer: Address) -> Option<&mut NetPort> {
+    fn net_for(&mut self, peer: Address, up: &mut State) -> Option<&mut NetPort> {
         let own = self.shm.shared().address;
-        let net = self.net.as_mut().filter(|_| peer != own)?;
-        let is_its = self.is_udp_only
-            || (peer.node != own.node
-                && !self.shm.knows(peer)
-                && (net.knows(peer) || !self.folder.holds(peer)));
-        is_its.then_some(net)
+        if self.net.is_none() || peer == own || (peer.node == own.node && !self.is_udp_only) {
+            return None;
+        }
+        let tier = match up.routes.find(peer) {
+            Some(tier) => tier,
+            None => {
+                let tier = self.decide(peer);
+                up.routes.keep(peer, tier);
+                tier
+            }
+        };
+        self.net.as_mut().filter(|_| tier == Tier::Net)
+    }
+
+    /// Which tier reaches a peer that may be elsewhere: shared memory if the peer is in its folder, unless packets of the
+    /// peer have come already.
+    #[cold]
+    fn decide(&mut self, peer: Address) -> Tier {
+        if self.is_udp_only {
+            return Tier::Net;
+        }
+        let comes_by_packets = || self.net.as_ref().is_some_and(|net| net.knows(peer));
+        match self.shm.knows(peer) || (!comes_by_packets() && self.folder.holds(peer)) {
+            true => Tier::Shm,
+            false => Tier::Net,
+        }
     }
 
     #[inline]
@@ -105,7 +125,7 @@ impl Tiers {
         up: &mut State,
         name: impl FnOnce(&mut State) -> OpId,
     ) -> bool {
-        match self.net_for(to) {
+        match self.net_for(to, up) {
             Some(net) => net.send_system(to, data, up, name),
             None => self.shm.send_system(to, data, up, name),
         }
@@ -113,7 +133,7 @@ impl Tiers {
 
     /// Longest unreliable message that this peer can be sent now.
     pub fn unreliable_max(&mut self, to: Address, up: &mut State) -> usize {
-        self.net_for(to)
+        self.net_for(to, up)
             .map_or(SYSTEM_MAX, |net| net.unreliable_max(to, up))
     }
 
@@ -125,7 +145,7 @@ impl Tiers {
         data: &[u8],
         up: &mut State,
     ) -> Result<bool, usize> {
-        match self.net_for(to) {
+        match self.net_for(to, up) {
             Some(net) => net.send_unreliable(to, data, up),
             None if data.len() > SYSTEM_MAX => Err(SYSTEM_MAX),
             None => Ok(self.shm.send_unreliable(to, data, up)),
@@ -141,7 +161,7 @@ impl Tiers {
         op: OpId,
         up: &mut State,
     ) {
-        match self.net_for(to) {
+        match self.net_for(to, up) {
             Some(net) => net.send_normal(to, channel, source, op, up),
             None => self.shm.send_normal(to, channel, source, op, up),
         }
@@ -149,7 +169,7 @@ impl Tiers {
 
     #[inline]
     pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut State) {
-        match self.net_for(peer) {
+        match self.net_for(peer, up) {
             Some(net) => net.rma(peer, op, up),
             None => self.shm.rma(peer, op, up),
         }
@@ -184,16 +204,6 @@ impl Tiers {
             (Tier::Shm, _) => self.shm.accept(message, target, up),
             (Tier::Net, Some(net)) => net.accept(message, target, up),
             (Tier::Net, None) => false,
-        }
-    }
-
-    /// Finds out where a system message lies that its tier has not said.
-    #[inline]
-    pub fn locate(&self, message: &mut SystemHandle) {
-        if message.start.is_null()
-            && let Some(net) = &self.net
-        {
-            message.start = net.data(message);
         }
     }
 

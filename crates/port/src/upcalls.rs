@@ -58,4 +58,6 @@ pub trait Upcalls {
     fn peer_up(&mut self, peer: Address, info: &LinkInfo);
     /// A connection is gone; everything pending on it has been reported.
     fn peer_gone(&mut self, peer: Address, cause: Cause);
+    /// An attempt at a connection has failed; everything that waited for it has been reported.
+    fn peer_unreached(&mut self, peer: Address);
 }

@@ -20,8 +20,9 @@ pub trait Upcalls {
     fn owes_arrivals(&self) -> bool {
         false
     }
-    /// A system message arrived.
-    fn system(&mut self, from: Address, message: SystemHandle);
+    /// A system message arrived. Its `bytes` stay where they are until it is
+    /// [released](crate::Endpoint::release).
+    fn system(&mut self, from: Address, message: SystemHandle, bytes: &[u8]);
     /// A message on a normal channel arrived: a buffer for it, or `None` to keep it waiting.
     fn arrived(
         &mut self,
@@ -96,4 +97,8 @@ pub trait Upcalls {
     fn peer_up(&mut self, peer: Address);
     /// A connection is gone; everything pending on it has been reported.
     fn peer_gone(&mut self, peer: Address, cause: Cause);
+    /// No connection has come about, or no way leads there; everything that waited for it has been reported.
+    fn peer_unreached(&mut self, peer: Address) {
+        let _ = peer;
+    }
 }

@@ -56,10 +56,10 @@ impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
     }
 
     #[inline]
-    fn system(&mut self, from: Address, message: proto::SystemHandle) {
+    fn system(&mut self, from: Address, message: proto::SystemHandle, bytes: &[u8]) {
         bump(self.shared.page.counter(Counter::SystemReceived), 1);
         self.count_in(message.len_bytes.into());
-        self.up.system(from, names::handle_to_port(message));
+        self.up.system(from, names::handle_to_port(message, bytes));
     }
 
     fn arrived(
@@ -212,6 +212,10 @@ impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
 
     fn peer_gone(&mut self, peer: Address, cause: Cause) {
         self.up.peer_gone(peer, cause);
+    }
+
+    fn peer_unreached(&mut self, peer: Address) {
+        self.up.peer_unreached(peer);
     }
 }
 

@@ -20,6 +20,7 @@ enum News {
     RmaArrived(Address, u16, u64, u64),
     Up(Address, LinkInfo),
     Gone(Address, Cause),
+    Unreached(Address),
 }
 
 /// See the module.
@@ -56,6 +57,7 @@ impl Deferred {
                 }
                 News::Up(peer, info) => up.peer_up(peer, &info),
                 News::Gone(peer, cause) => up.peer_gone(peer, cause),
+                News::Unreached(peer) => up.peer_unreached(peer),
             }
         }
     }
@@ -142,5 +144,9 @@ impl Upcalls for Deferred {
 
     fn peer_gone(&mut self, peer: Address, cause: Cause) {
         self.0.push_back(News::Gone(peer, cause));
+    }
+
+    fn peer_unreached(&mut self, peer: Address) {
+        self.0.push_back(News::Unreached(peer));
     }
 }

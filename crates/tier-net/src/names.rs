@@ -24,14 +24,14 @@ pub fn message_to_proto(message: MessageId) -> proto::MessageId {
     }
 }
 
-/// A system message, as the port calls it. Where it lies is looked up when the program takes the event.
-pub fn handle_to_port(message: proto::SystemHandle) -> SystemHandle {
+/// A system message, as the port calls it; its bytes stay where they are until it is released.
+pub fn handle_to_port(message: proto::SystemHandle, bytes: &[u8]) -> SystemHandle {
     SystemHandle {
         tier: Tier::Net,
         slot: message.slot,
         link: 0,
         number: message.number.into(),
-        start: std::ptr::null(),
+        start: bytes.as_ptr(),
         len_bytes: message.len_bytes,
     }
 }

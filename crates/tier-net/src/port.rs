@@ -117,11 +117,6 @@ impl NetPort {
             .visit(up, |engine, up| engine.accept(message, target, up))
     }
 
-    /// Where a system message lies; it stays there until it is released.
-    pub fn data(&self, message: &SystemHandle) -> *const u8 {
-        self.station.data(message)
-    }
-
     /// Gives a system message back. False if it was given back before.
     pub fn release(&mut self, message: &SystemHandle) -> bool {
         self.station.release(message)

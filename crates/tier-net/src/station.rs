@@ -102,11 +102,6 @@ impl Station {
         look(&self.lock())
     }
 
-    /// Where a system message lies; it stays there until it is released.
-    pub(crate) fn data(&self, message: &SystemHandle) -> *const u8 {
-        self.lock().data(message).as_ptr()
-    }
-
     pub(crate) fn release(&self, message: &SystemHandle) -> bool {
         self.lock().release(message)
     }

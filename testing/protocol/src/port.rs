@@ -152,7 +152,7 @@ impl Upcalls for Port {
         self.is_away && self.waiting.values().any(|waiting| !waiting.is_empty())
     }
 
-    fn system(&mut self, from: Address, message: SystemHandle) {
+    fn system(&mut self, from: Address, message: SystemHandle, _: &[u8]) {
         self.news.push_back(News::System(from, message));
     }
 

@@ -54,7 +54,7 @@ impl Upcalls for Sink {
     fn is_full(&self) -> bool {
         false
     }
-    fn system(&mut self, _: Address, message: SystemHandle) {
+    fn system(&mut self, _: Address, message: SystemHandle, _: &[u8]) {
         self.message = Some(message);
     }
     fn arrived(&mut self, _: Address, _: MessageId, _: u16, _: u64) -> Option<Target> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bcl::{Device, Error, Event, NodeId, OpError, Port, PortOptions, Which};
+use bcl::{Address, Device, Error, Event, NodeId, OpError, Port, PortOptions, Which};
 use bcl_testing::fixture::{SingleCopy, Udp};
 use bcl_testing::{Fixture, PATIENCE, World};
 
@@ -35,6 +35,25 @@ fn meet(a: &mut Port, b: &mut Port) -> Result<String, OpError> {
     panic!("nothing came in {PATIENCE:?}");
 }
 
+/// Sends a message and returns how that ended.
+fn send(port: &mut Port, to: Address) -> Result<(), OpError> {
+    port.send_system(to, b"hello", 1).expect("it starts");
+    match port.wait(Which::Send, Some(PATIENCE)) {
+        Ok(Some(Event::Sent { result, .. })) => result,
+        other => panic!("{other:?} instead of a completion"),
+    }
+}
+
+fn await_gone(port: &mut Port) {
+    loop {
+        match port.wait(Which::Recv, Some(PATIENCE)) {
+            Ok(Some(Event::PeerGone { .. })) => return,
+            Ok(Some(_)) => {}
+            other => panic!("{other:?} instead of a peer that is gone"),
+        }
+    }
+}
+
 /// SEM-1.6
 #[test]
 fn one_port_serves_both_kinds_of_peers_at_once() {
@@ -50,6 +69,28 @@ fn one_port_serves_both_kinds_of_peers_at_once() {
     assert_eq!(meet(&mut far, &mut port), Ok("udp".to_owned()));
     let tiers: Vec<_> = port.peers().iter().map(|peer| peer.tier).collect();
     assert_eq!(tiers, ["shm", "shm", "udp"]);
+}
+
+/// SEM-1.6
+#[test]
+fn a_peer_that_comes_back_elsewhere_is_reached_where_it_is() {
+    let (here, there) = (World::<SingleCopy>::new(), World::<SingleCopy>::new());
+    let auto = |node, folder: &Path| options(&here, node, folder).device(Device::Auto);
+    let mut port = auto(0, here.folder()).open().unwrap();
+    let guest = |folder: &Path| auto(1, folder).number(2000).open().unwrap();
+    // Nobody has this address yet: whoever has it later is not held against where it was looked for.
+    let address = Address {
+        node: node_of(1),
+        port: 2000,
+    };
+    assert_eq!(send(&mut port, address), Err(OpError::NoPort));
+    for (folder, tier) in [(&here, "shm"), (&there, "udp"), (&here, "shm")] {
+        let mut guest = guest(folder.folder());
+        assert_eq!(meet(&mut port, &mut guest), Ok(tier.to_owned()));
+        assert_eq!(meet(&mut guest, &mut port), Ok(tier.to_owned()));
+        drop(guest);
+        await_gone(&mut port);
+    }
 }
 
 /// SEM-1.6

@@ -27,11 +27,10 @@ impl Connection {
         for (name, _) in self.unreliable.drain(..) {
             cx.common.copies.give_back(name);
         }
-        if let End::Gone(cause) = end
-            && self.is_up()
-            && !self.is_mirror
-        {
-            cx.up.peer_gone(peer, cause);
+        match end {
+            _ if self.is_mirror => {}
+            End::Gone(cause) if self.is_up() => cx.up.peer_gone(peer, cause),
+            _ => cx.up.peer_unreached(peer),
         }
         cx.common.past.add(&self.traffic);
     }

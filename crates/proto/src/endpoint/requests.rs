@@ -29,7 +29,10 @@ impl Endpoint {
         if self.common.is_closing {
             return None;
         }
-        let path = up.path_to(peer)?;
+        let Some(path) = up.path_to(peer) else {
+            up.peer_unreached(peer);
+            return None;
+        };
         let stage = Stage::Greeting(self.new_attempt(now));
         let id = self.connections.propose(&mut self.common.random);
         let mut connection = Connection::new(now, id, peer, path, stage, &self.common);

@@ -628,14 +628,14 @@ pub fn deliver_system<U: Upcalls>(
     cx: &mut Context<'_, U>,
 ) {
     cx.common.pool.lend(name);
-    cx.up.system(
-        sender.peer,
-        SystemHandle {
-            slot: name.slot,
-            number: name.number,
-            len_bytes: len_bytes as u32,
-        },
-    );
+    let message = SystemHandle {
+        slot: name.slot,
+        number: name.number,
+        len_bytes: len_bytes as u32,
+    };
+    let bytes = cx.common.pool.get(name).unwrap_or(&[]);
+    let bytes = bytes.get(..len_bytes as usize).unwrap_or(&[]);
+    cx.up.system(sender.peer, message, bytes);
 }
 
 /// Puts bytes into a buffer; false if they do not fit.

@@ -50,6 +50,8 @@ pub(super) enum Heard {
         from: Seat,
         message: u64,
         handle: SystemHandle,
+        /// Where it lay when it came.
+        place: *const u8,
     },
 }
 
@@ -237,7 +239,7 @@ impl Upcalls for Memory {
             .any(|heard| matches!(heard, Heard::Owed(_)))
     }
 
-    fn system(&mut self, from: Address, handle: SystemHandle) {
+    fn system(&mut self, from: Address, handle: SystemHandle, bytes: &[u8]) {
         let message = self.name_message();
         self.system.insert(message, handle);
         let from = seat(from);
@@ -245,6 +247,7 @@ impl Upcalls for Memory {
             from,
             message,
             handle,
+            place: bytes.as_ptr(),
         });
     }
 

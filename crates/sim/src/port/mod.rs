@@ -264,11 +264,16 @@ impl Party for Port {
                 from,
                 message,
                 handle,
-            } => News::Message {
-                from,
-                message,
-                bytes: self.endpoint.data(&handle).to_vec(),
-            },
+                place,
+            } => {
+                let bytes = self.endpoint.data(&handle);
+                assert_eq!(bytes.as_ptr(), place, "a system message has moved");
+                News::Message {
+                    from,
+                    message,
+                    bytes: bytes.to_vec(),
+                }
+            }
         })
     }
 

@@ -112,11 +112,7 @@ impl Engine {
         found
     }
 
-    /// A system message that the program holds; empty if it does not.
-    pub fn data(&self, message: &SystemHandle) -> &[u8] {
-        names::handle_to_proto(message).map_or(&[], |handle| self.endpoint.data(&handle))
-    }
-
+    /// Takes a system message back; false if it was released before.
     pub fn release(&mut self, message: &SystemHandle) -> bool {
         names::handle_to_proto(message).is_some_and(|handle| self.endpoint.release(&handle))
     }

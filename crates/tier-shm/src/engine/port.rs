@@ -535,8 +535,9 @@ impl ShmPort {
         if !held {
             self.peers.remove(slot);
         }
-        if was_up {
-            up.peer_gone(address, cause);
+        match was_up {
+            true => up.peer_gone(address, cause),
+            false => up.peer_unreached(address),
         }
     }
 

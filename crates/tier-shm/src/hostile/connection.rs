@@ -326,4 +326,6 @@ impl Upcalls for Port {
     fn peer_up(&mut self, _: Address, _: &LinkInfo) {}
 
     fn peer_gone(&mut self, _: Address, _: Cause) {}
+
+    fn peer_unreached(&mut self, _: Address) {}
 }
