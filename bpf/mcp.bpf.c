@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-// The interface program, MCP: the receiver's half of the protocol for the ports that the agent has entered, done before
+// The interface program, or MCP (message control program, as the papers call the one on a network card): the receiver's half of the protocol for the ports that the agent has entered, done before
 // the kernel's network code sees the packet (spec/interface.md). Read from here:
 //
 //   mcp/packet.h      what a packet looks like              mcp/tables.h    what the agent enters, and what is shared
@@ -120,10 +120,10 @@ static __always_inline void deal_with(struct xdp_md *ctx, struct work *w, struct
     if (w->plan.answer != PROBE_ANSWER)
         w->plan.answer = 0;
     w->plan.dropped = standing == EARLY;
-    settle(ctx, w, c);
+    choose_answer(ctx, w, c);
 }
 
-static __always_inline int serve(struct xdp_md *ctx, struct work *w, struct connection *c) {
+static __always_inline int handle(struct xdp_md *ctx, struct work *w, struct connection *c) {
     if (is_given_back(w))
         return XDP_PASS;
     count(w, COUNT_PACKETS);
@@ -177,7 +177,7 @@ int mcp(struct xdp_md *ctx) {
         return XDP_PASS;
     w->counted = 0;
     __builtin_memset(&w->plan, 0, sizeof w->plan);
-    int action = serve(ctx, w, c);
+    int action = handle(ctx, w, c);
     if (action != XDP_PASS)
         publish_counts(w);
     return action;

@@ -63,7 +63,7 @@ static __always_inline int acknowledge(struct xdp_md *ctx, struct work *w, const
 
 // Chooses the answer, and says all in it that the connection decides. All of the packet has been read: it gets the
 // answer's length. Whether all that was taken is acknowledged.
-__noinline int settle(struct xdp_md *ctx, struct work *w, struct connection *c) {
+__noinline int choose_answer(struct xdp_md *ctx, struct work *w, struct connection *c) {
     if (!w || !c)
         return 0;
     struct plan *plan = &w->plan;
@@ -168,7 +168,7 @@ static __always_inline void count_answer(struct work *w) {
     }
 }
 
-// Makes the packet the answer that `settle` has chosen. 0: it cannot be made.
+// Makes the packet the answer that `choose_answer` has chosen. 0: it cannot be made.
 __noinline int reply(struct xdp_md *ctx, struct work *w, struct connection *c) {
     if (!w || !c)
         return 0;

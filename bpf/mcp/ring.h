@@ -71,7 +71,7 @@ static __always_inline int perform_and_tell(struct xdp_md *ctx, struct work *w, 
     }
     if (!perform(ctx, w, c))
         goto no_room;
-    __u32 flags = (w->plan.record == PLACED ? IS_PLACED : 0) | (settle(ctx, w, c) ? IS_ACKED : 0);
+    __u32 flags = (w->plan.record == PLACED ? IS_PLACED : 0) | (choose_answer(ctx, w, c) ? IS_ACKED : 0);
     fill(head, w, c, len, flags);
     bpf_ringbuf_submit(head, BPF_RB_NO_WAKEUP);
     count(w, COUNT_RECORDS);
@@ -87,7 +87,7 @@ static __always_inline int carry_out(struct xdp_md *ctx, struct work *w, struct 
     if (w->plan.record == NO_RECORD) {
         if (!perform(ctx, w, c))
             return 0;
-        settle(ctx, w, c);
+        choose_answer(ctx, w, c);
         return 1;
     }
     void *ring = ring_of(w->port);

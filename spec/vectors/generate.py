@@ -75,7 +75,7 @@ TRANSCRIPT = {
     "initiator_incarnation": 0x1111111122222222,
     "responder_incarnation": 0x3333333344444444,
     "initiator_nonce": 0x5555555566666666,
-    "cookie": 0x7777777788888888,
+    "token": 0x7777777788888888,
 }
 # In the order of [WIRE-3.4].
 CONNECTION = derive(b"connection", struct.pack("<IHIHQQQQ", *TRANSCRIPT.values()))
@@ -109,10 +109,10 @@ def setup(kind, interface=0):
     t = dict(TRANSCRIPT)
     times = 0x99
     if kind == "HELLO":
-        t["responder_incarnation"] = t["cookie"] = times = 0
+        t["responder_incarnation"] = t["token"] = times = 0
     return JOB_ID + struct.pack(
         "<QQQQQIIHH4x",
-        t["initiator_incarnation"], t["responder_incarnation"], t["initiator_nonce"], t["cookie"], times,
+        t["initiator_incarnation"], t["responder_incarnation"], t["initiator_nonce"], t["token"], times,
         t["initiator_node"], t["responder_node"], 1024, interface,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ use bcl::{
 pub trait Fixture {
     /// Kind of port.
     type Port: PortLike;
-    /// Settles what the fixture is about.
+    /// Says what the fixture is about.
     fn prepare(options: PortOptions) -> PortOptions;
     /// Opens a port.
     fn open(options: PortOptions) -> Result<Self::Port, Error>;

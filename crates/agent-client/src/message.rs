@@ -48,7 +48,7 @@ pub enum Request {
         /// Its number.
         number: u16,
     },
-    /// The MCP serves a connection from now on ([AGENT-5.1]).
+    /// The MCP, the interface program, has a connection from now on ([AGENT-5.1]).
     Enter(Connection),
     /// ... and no longer ([AGENT-5.2]).
     Remove {
@@ -104,7 +104,7 @@ pub enum Answer {
     },
     /// It is done, and there is nothing to tell.
     Done {},
-    /// The MCP no longer serves the connection.
+    /// The MCP no longer has the connection.
     Removed {
         /// How far it has come, if it had begun.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,7 +124,7 @@ pub enum Answer {
     },
 }
 
-/// A connection that the MCP is to serve ([AGENT-5.1]).
+/// A connection that the MCP is to have ([AGENT-5.1]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {

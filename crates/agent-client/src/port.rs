@@ -103,7 +103,7 @@ impl Port {
         self.ring_bytes
     }
 
-    /// From now on the MCP serves this connection.
+    /// From now on the MCP has this connection.
     ///
     /// # Errors
     /// When the agent is gone or refuses.
@@ -111,7 +111,7 @@ impl Port {
         self.do_it(&Request::Enter(*connection))
     }
 
-    /// The MCP serves the connection no longer; how far it has come.
+    /// The MCP has the connection no longer; how far it has come.
     ///
     /// # Errors
     /// When the agent is gone or refuses.

@@ -1,4 +1,4 @@
-//! What the agent tells of itself, its ports and the MCP.
+//! What the agent tells of itself, its ports and the MCP, the program on the interface.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -46,7 +46,7 @@ pub struct PortStatus {
     pub attended: bool,
     /// Size of its ring.
     pub ring_bytes: u32,
-    /// Connections that the MCP serves.
+    /// Connections that the MCP has.
     pub connections: u32,
     /// Windows that are bound.
     pub windows: u32,

@@ -20,7 +20,7 @@ Configuration file (TOML), every line of it optional:
   memory_bytes = 2147483648  # of windows; it is locked memory
   memories = 1024
   windows = 4096
-  connections = 16384        # that the interface program serves
+  connections = 16384        # that the interface program has
   [user.alice]               # a name or number, for whom some limits are different
   ports = 1024
 
@@ -37,7 +37,7 @@ pub struct Arguments {
     /// Settings of the agent.
     #[command(flatten)]
     pub options: Options,
-    /// What to do instead of serving.
+    /// What to do instead of running.
     #[command(subcommand)]
     pub command: Option<Command>,
 }

@@ -160,7 +160,7 @@ fn interface(name: &str) -> Finding {
     if !found.addresses.iter().any(|(ip, _)| ip.is_ipv4()) {
         return Finding::bad(
             format!(
-                "interface {name} has no IPv4 address, and the interface program serves no other"
+                "interface {name} has no IPv4 address, and the interface program knows no other"
             ),
             format!("ip address add ADDRESS/LENGTH dev {name}"),
         );

@@ -58,7 +58,7 @@ pub(crate) fn text(status: &Status) -> String {
     text.family(
         "bcl_port_connections",
         "gauge",
-        "Connections that the interface program serves.",
+        "Connections that the interface program has.",
         each(|port| port.connections.into()),
     );
     text.family(

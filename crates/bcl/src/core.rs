@@ -124,7 +124,7 @@ impl Core {
         if self.tiers.send_system(to, data, &mut self.state, name) {
             self.state.sent_at_once(to, cookie, data.len() as u64);
         }
-        self.settle();
+        self.mind_watchers();
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl Core {
         if !was_taken {
             self.tiers.count(Counter::UnreliableUnsent);
         }
-        self.settle();
+        self.mind_watchers();
         Ok(())
     }
 
@@ -173,7 +173,7 @@ impl Core {
         let op = self.state.ops.insert(Op { cookie, buffer });
         self.tiers
             .send_normal(to, channel, source, op, &mut self.state);
-        self.settle();
+        self.mind_watchers();
         Ok(())
     }
 
@@ -210,7 +210,7 @@ impl Core {
                 break;
             }
         }
-        self.settle();
+        self.mind_watchers();
         Ok(())
     }
 
@@ -230,7 +230,7 @@ impl Core {
         use bcl_types::OpError;
         self.state
             .received(from, channel, target.op, 0, Err(OpError::Canceled));
-        self.settle();
+        self.mind_watchers();
         Ok(())
     }
 
@@ -302,7 +302,7 @@ impl Core {
             },
             &mut self.state,
         );
-        self.settle();
+        self.mind_watchers();
         Ok(())
     }
 
@@ -347,7 +347,7 @@ impl Core {
                 self.wake();
             }
         }
-        self.settle();
+        self.mind_watchers();
     }
 
     /// Whether peers have something to finish for us.
@@ -366,11 +366,11 @@ impl Core {
         loop {
             self.check()?;
             if let Some(event) = self.poll_once(which) {
-                self.settle();
+                self.mind_watchers();
                 return Ok(Some(event));
             }
             if deadline.is_now() {
-                self.settle();
+                self.mind_watchers();
                 return Ok(None);
             }
             let state = &self.state;
@@ -379,13 +379,13 @@ impl Core {
                 Advice::Yielded => {
                     self.tiers.count(Counter::Yields);
                     if deadline.is_over() {
-                        self.settle();
+                        self.mind_watchers();
                         return Ok(None);
                     }
                 }
                 Advice::Sleep => {
                     if deadline.is_over() {
-                        self.settle();
+                        self.mind_watchers();
                         return Ok(None);
                     }
                     if self.fall_asleep(which) {
@@ -433,11 +433,11 @@ impl Core {
     /// A thread is about to sleep on the bell without holding the port. False: take an event first.
     pub(crate) fn enter_sleep(&mut self, which: Which) -> bool {
         if self.check().is_err() || !self.fall_asleep(which) {
-            self.settle();
+            self.mind_watchers();
             return false;
         }
         self.watchers += 1;
-        self.settle();
+        self.mind_watchers();
         true
     }
 
@@ -448,19 +448,19 @@ impl Core {
             return;
         }
         self.wake();
-        self.settle();
+        self.mind_watchers();
     }
 
     /// Leaves the port as those who watch the bell need it: armed, and rung if there are events for them.
     #[inline]
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn mind_watchers(&mut self) {
         if self.watchers > 0 {
-            self.settle_watched();
+            self.mind_watchers_now();
         }
     }
 
     #[cold]
-    fn settle_watched(&mut self) {
+    fn mind_watchers_now(&mut self) {
         if self.closed {
             return;
         }
@@ -478,7 +478,7 @@ impl Core {
             self.descriptor_taken = true;
             self.watchers += 1;
         }
-        self.settle();
+        self.mind_watchers();
         self.tiers.bed().descriptor()
     }
 

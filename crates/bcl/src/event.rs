@@ -71,7 +71,7 @@ pub enum Event {
     PeerUp {
         /// Who.
         peer: Address,
-        /// Tier that serves it.
+        /// Tier that reaches it.
         tier: &'static str,
         /// How long messages are copied, and why so.
         copy: String,

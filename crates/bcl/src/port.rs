@@ -19,7 +19,7 @@ use crate::window::WindowView;
 pub struct PeerInfo {
     /// Who.
     pub address: Address,
-    /// Tier that serves it.
+    /// Tier that reaches it.
     pub tier: &'static str,
     /// How long messages are copied, and why so.
     pub copy: String,

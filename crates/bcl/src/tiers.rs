@@ -289,7 +289,7 @@ fn open_both(config: &Config, wish: &Wish) -> Result<(ShmPort, Option<NetPort>),
     passed_over.iter_mut().for_each(ShmPort::close);
     match net {
         Ok(net) => Ok((shm, Some(net))),
-        // A node number that is no address of this machine serves within the node all the same.
+        // A node number that is no address of this machine reaches its own node all the same.
         Err(Error::Configuration(_)) if wish.device == Device::Auto => Ok((shm, None)),
         Err(error) => {
             shm.close();

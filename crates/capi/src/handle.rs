@@ -12,7 +12,7 @@ use crate::call::Failure;
 /// "BCLport1", in the first word of every port.
 const MAGIC: u64 = 0x3174_726f_704c_4342;
 
-/// An open port and what the C interface keeps beside it.
+/// An open port and what the C API keeps beside it.
 pub struct Open {
     pub core: Core,
     pub cache: RegionCache,

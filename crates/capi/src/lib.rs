@@ -1,4 +1,4 @@
-//! The C interface of BCL. What it promises is said in `include/bcl.h`; here is how.
+//! The C API of BCL. What it promises is said in `include/bcl.h`; here is how.
 //!
 //! Read [`types`] (what both languages see), [`call`] (how every call begins and ends), [`handle`] (a port and its
 //! lock), then the calls in the order of the header: [`port`], [`message`], [`rma`], [`events`], [`memory`], [`job`].

@@ -1,6 +1,6 @@
 //! A model of the interface program, the *MCP*: the receiver's half of entered connections, as `spec/interface.md` has it.
 //!
-//! The one that serves is `bpf/mcp.bpf.c`; this is the same in a form that tests can look into and simulations can run:
+//! The one that is loaded is `bpf/mcp.bpf.c`; this is the same in a form that tests can look into and simulations can run:
 //! no clock, no I/O, and no allocation for a packet. [`Port::handle`] takes a datagram; what comes of it is a
 //! verdict, a record in the port's [`Ring`], the windows' memory and what is kept for the connection. The locks of
 //! [MCP-2] are not here: it has one CPU.

@@ -242,7 +242,7 @@ impl Tables {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn settle(&self) -> Result<(), Error> {
+    pub fn await_packets(&self) -> Result<(), Error> {
         // A change of a map of maps returns only then (`maybe_wait_bpf_programs` in the kernel).
         let last = MEMORIES_MAX - 1;
         self.make(&self.memories, last, 1)?;

@@ -28,13 +28,13 @@ pub struct Config {
     pub send_buffer_bytes: usize,
     /// Normal messages of one peer that may wait for a buffer; more wait at the sender.
     pub waiting_max: u32,
-    /// Length of the ring of the interface program that is to serve this port's connections; 0 if there is none. The
+    /// Length of the ring of the interface program that is to take this port's packets; 0 if there is none. The
     /// pool is to be twice as long at least ([MCP-6.4]).
     pub interface_ring_bytes: usize,
 }
 
 impl Config {
-    /// Whether an interface program is to serve this port's connections.
+    /// Whether an interface program is to take this port's packets.
     pub fn has_interface(&self) -> bool {
         self.interface_ring_bytes > 0
     }

@@ -46,11 +46,11 @@ counters! {
         stale_setup,
         /// Seen before.
         duplicate,
-        /// Beyond the window of the receiver.
+        /// Beyond the receive window.
         beyond_window,
         /// Came early, and there was no room to keep it.
         no_room,
-        /// Came past the interface program that serves its connection.
+        /// Came past the interface program that has its connection.
         bypass,
         /// An unreliable message for which there was no room.
         unreliable,
@@ -99,7 +99,7 @@ pub struct PeerInfo {
     /// Shortest round trip lately.
     pub base_round_trip: Span,
     /// Packets that may be under way.
-    pub window: f64,
+    pub congestion_window: f64,
     /// Packets that are under way.
     pub in_flight: u32,
     /// Sends and one-sided operations that are not complete.

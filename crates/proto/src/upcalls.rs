@@ -70,7 +70,7 @@ pub trait Upcalls {
     /// The interface program has written into a window for a peer; only said of windows that notify. The access
     /// began at `start` and is complete.
     fn window_written(&mut self, from: Address, window: u16, start: u64, len_bytes: u64);
-    /// The payload of a message may be written into its buffer by the interface program, which serves the connection:
+    /// The payload of a message may be written into its buffer by the interface program, which has the connection:
     /// it comes in pieces that bear these numbers, until `received` is called for the buffer ([MCP-4.6]).
     fn granted(&mut self, connection: u32, message: u32, op: OpId, len_bytes: u64) {
         let _ = (connection, message, op, len_bytes);

@@ -138,7 +138,7 @@ pub struct Connection {
     /// Smoothed round trip in ns.
     pub round_trip_ns: u64,
     /// Packets that may be under way.
-    pub window_packets: u64,
+    pub congestion_window_packets: u64,
     /// Packets that are under way.
     pub in_flight_packets: u64,
     /// Packets sent.
@@ -167,7 +167,7 @@ impl Connection {
         [
             u64::from(self.node) << 16 | u64::from(self.port),
             self.round_trip_ns,
-            self.window_packets,
+            self.congestion_window_packets,
             self.in_flight_packets,
             self.packets_out,
             self.packets_in,
@@ -185,7 +185,7 @@ impl Connection {
         let [
             peer,
             round_trip_ns,
-            window_packets,
+            congestion_window_packets,
             in_flight_packets,
             packets_out,
             packets_in,
@@ -201,7 +201,7 @@ impl Connection {
             node: (peer >> 16) as u32,
             port: peer as u16,
             round_trip_ns,
-            window_packets,
+            congestion_window_packets,
             in_flight_packets,
             packets_out,
             packets_in,

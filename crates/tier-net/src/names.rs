@@ -70,7 +70,7 @@ pub fn connection(info: &proto::PeerInfo) -> Connection {
         node: info.peer.node.into(),
         port: info.peer.port,
         round_trip_ns: info.round_trip.0,
-        window_packets: info.window as u64,
+        congestion_window_packets: info.congestion_window as u64,
         in_flight_packets: info.in_flight.into(),
         packets_out: info.traffic.packets_out,
         packets_in: info.traffic.packets_in,

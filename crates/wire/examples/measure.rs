@@ -17,7 +17,7 @@ fn main() {
         initiator_incarnation: 5,
         responder_incarnation: 6,
         initiator_nonce: 7,
-        cookie: 8,
+        token: 8,
     });
     let key = keys.from_initiator;
     println!(

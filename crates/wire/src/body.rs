@@ -14,15 +14,15 @@ pub struct Setup {
     /// Chosen by the initiator for this connection.
     pub initiator_nonce: u64,
     /// Chosen by the responder, from which it knows its WELCOME again; 0 in a HELLO.
-    pub cookie: u64,
-    /// When the cookie was made, in the responder's own units; 0 in a HELLO.
-    pub cookie_time: u64,
+    pub token: u64,
+    /// When the token was made, in the responder's own units; 0 in a HELLO.
+    pub token_time: u64,
     /// Node number of the initiator.
     pub initiator_node: u32,
     /// Node number of the responder.
     pub responder_node: u32,
     /// Sequenced packets that the sender of this packet takes before it has acknowledged the first of them.
-    pub window_packets: u16,
+    pub receive_window_packets: u16,
     /// Whether an interface program answers for the sender of this packet.
     pub has_interface: bool,
 }
@@ -38,11 +38,11 @@ impl Setup {
         put_u64(&mut bytes, 8, self.initiator_incarnation);
         put_u64(&mut bytes, 16, self.responder_incarnation);
         put_u64(&mut bytes, 24, self.initiator_nonce);
-        put_u64(&mut bytes, 32, self.cookie);
-        put_u64(&mut bytes, 40, self.cookie_time);
+        put_u64(&mut bytes, 32, self.token);
+        put_u64(&mut bytes, 40, self.token_time);
         put_u32(&mut bytes, 48, self.initiator_node);
         put_u32(&mut bytes, 52, self.responder_node);
-        put_u16(&mut bytes, 56, self.window_packets);
+        put_u16(&mut bytes, 56, self.receive_window_packets);
         put_u16(&mut bytes, 58, u16::from(self.has_interface));
         bytes
     }
@@ -56,11 +56,11 @@ impl Setup {
             initiator_incarnation: get_u64(bytes, 8),
             responder_incarnation: get_u64(bytes, 16),
             initiator_nonce: get_u64(bytes, 24),
-            cookie: get_u64(bytes, 32),
-            cookie_time: get_u64(bytes, 40),
+            token: get_u64(bytes, 32),
+            token_time: get_u64(bytes, 40),
             initiator_node: get_u32(bytes, 48),
             responder_node: get_u32(bytes, 52),
-            window_packets: get_u16(bytes, 56),
+            receive_window_packets: get_u16(bytes, 56),
             has_interface: get_u16(bytes, 58) == 1,
         })
     }

@@ -60,7 +60,7 @@ pub struct Transcript {
     /// As in the set-up.
     pub initiator_nonce: u64,
     /// As in the set-up.
-    pub cookie: u64,
+    pub token: u64,
 }
 
 /// The keys of a connection, one for each direction, so that a packet sent back to its sender is wrong there.
@@ -119,7 +119,7 @@ impl JobKeys {
                 &transcript.initiator_incarnation.to_le_bytes(),
                 &transcript.responder_incarnation.to_le_bytes(),
                 &transcript.initiator_nonce.to_le_bytes(),
-                &transcript.cookie.to_le_bytes(),
+                &transcript.token.to_le_bytes(),
             ],
         );
         let [first, second] = [&block[..16], &block[16..]].map(check_key);

@@ -79,7 +79,7 @@ fn keys(vectors: &Value) -> (JobKeys, Vec<(&'static str, CheckKey)>) {
         initiator_incarnation: said("initiator_incarnation"),
         responder_incarnation: said("responder_incarnation"),
         initiator_nonce: said("initiator_nonce"),
-        cookie: said("cookie"),
+        token: said("token"),
     });
     let named = vec![
         ("setup", *job.setup()),

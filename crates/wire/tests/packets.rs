@@ -15,7 +15,7 @@ fn keys() -> (JobKeys, CheckKey) {
         initiator_incarnation: 5,
         responder_incarnation: 6,
         initiator_nonce: 7,
-        cookie: 8,
+        token: 8,
     };
     let key = job.connection(&transcript).from_initiator;
     (job, key)
@@ -159,11 +159,11 @@ proptest! {
             initiator_incarnation: words[1],
             responder_incarnation: words[2],
             initiator_nonce: words[3],
-            cookie: words[4],
-            cookie_time: words[5],
+            token: words[4],
+            token_time: words[5],
             initiator_node: words[6] as u32,
             responder_node: words[7] as u32,
-            window_packets: words[0] as u16,
+            receive_window_packets: words[0] as u16,
             has_interface: refusing.is_some(),
         };
         prop_assert_eq!(Setup::from_bytes(&setup.to_bytes()), Some(setup));

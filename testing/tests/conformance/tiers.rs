@@ -1,4 +1,4 @@
-//! SEM-1.6: which tier serves which peer. Loopback addresses stand for nodes, folders of their own for hosts.
+//! SEM-1.6: which tier reaches which peer. Loopback addresses stand for nodes, folders of their own for hosts.
 
 use std::path::Path;
 
@@ -56,7 +56,7 @@ fn await_gone(port: &mut Port) {
 
 /// SEM-1.6
 #[test]
-fn one_port_serves_both_kinds_of_peers_at_once() {
+fn one_port_reaches_both_kinds_of_peers_at_once() {
     let (here, there) = (World::<SingleCopy>::new(), World::<SingleCopy>::new());
     let auto = |node, folder: &Path| options(&here, node, folder).device(Device::Auto);
     let mut port = auto(0, here.folder()).open().unwrap();

@@ -68,7 +68,7 @@ pub fn keys(job: &JobKeys, id: u32) -> ConnectionKeys {
         initiator_incarnation: 1,
         responder_incarnation: 2,
         initiator_nonce: 3,
-        cookie: u64::from(id),
+        token: u64::from(id),
     })
 }
 

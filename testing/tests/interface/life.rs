@@ -59,7 +59,7 @@ fn what_is_pinned_is_found_again() {
     assert!(mcp.tables.port_maps(6).expect("tables").is_none());
     mcp.tables.drop_port(5).expect("tables");
     assert!(mcp.tables.port_maps(5).expect("tables").is_none());
-    mcp.tables.settle().expect("it waits");
+    mcp.tables.await_packets().expect("it waits");
 
     // A table of another version is told by its name: two change places.
     let swap = |a: &str, b: &str| {

@@ -2,7 +2,7 @@
 //!
 //! The interface program finds an entry and uses it while it deals with a packet; meanwhile the kernel gives the place of
 //! an entry that is removed to the next one that is entered. So between removing and entering the agent waits until no
-//! packet is left that can have found the old one ([`Kernel::settle`]): else a packet of one user's could change what is
+//! packet is left that can have found the old one ([`Kernel::await_packets`]): else a packet of one user's could change what is
 //! another's.
 
 use std::io;
@@ -33,19 +33,19 @@ type Done<T = ()> = Result<T, TableError>;
 
 impl Kernel {
     /// From now on no packet uses what was removed before.
-    fn settle(&mut self) -> Done {
-        if !self.is_unsettled {
+    fn await_packets(&mut self) -> Done {
+        if !self.may_be_in_use {
             return Ok(());
         }
         self.mcp
             .tables
-            .settle()
+            .await_packets()
             .map_err(|error| refused(&error, "packets to be done"))?;
         for key in self.retired.drain(..) {
             let removed = self.mcp.tables.outcomes.remove(&key);
             removed.map_err(|error| refused(&error, "outcomes"))?;
         }
-        self.is_unsettled = false;
+        self.may_be_in_use = false;
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl Tables for Kernel {
 
     fn enter_port(&mut self, port: &PortEntry) -> Done<PortMaps> {
         let failed = |error: Error| refused(&error, "ports");
-        self.settle()?;
+        self.await_packets()?;
         let tables = &self.mcp.tables;
         let maps = tables
             .make_port(port.index, port.ring_bytes)
@@ -167,14 +167,14 @@ impl Tables for Kernel {
         if let Some(key) = self.addresses.remove(&port) {
             self.mcp.tables.ports.remove(&key).map_err(failed)?;
         }
-        self.is_unsettled = true;
+        self.may_be_in_use = true;
         self.mcp.tables.drop_port(port).map_err(failed)?;
         self.statistics.remove(&port);
         pins::unpin(&self.statistics_pin(port)).map_err(failed)
     }
 
     fn enter_connection(&mut self, port: u32, job: u32, connection: &Connection) -> Done {
-        self.settle()?;
+        self.await_packets()?;
         let key = ConnectionKey {
             port,
             id: connection.connection,
@@ -195,10 +195,10 @@ impl Tables for Kernel {
         let state = self.state_of(&key);
         let outcomes = self.mcp.tables.outcomes.get(&key).map_err(failed)?;
         self.mcp.tables.connections.remove(&key).map_err(failed)?;
-        self.is_unsettled = true;
+        self.may_be_in_use = true;
         self.retired.push(key);
         if self.retired.len() >= RETIRED_MAX {
-            self.settle()?;
+            self.await_packets()?;
         }
         Ok(state?.map(|state| progress(&state, outcomes.as_ref())))
     }
@@ -214,7 +214,7 @@ impl Tables for Kernel {
     }
 
     fn bind_window(&mut self, port: u32, window: &Window) -> Done {
-        self.settle()?;
+        self.await_packets()?;
         let entry = layout::Window {
             memory: window.memory,
             access: window.access,
@@ -227,12 +227,12 @@ impl Tables for Kernel {
             .windows
             .insert(&window_key(port, window.window), &entry);
         // The entry that was there before, if any, is free now.
-        self.is_unsettled = true;
+        self.may_be_in_use = true;
         entered.map_err(|error| refused(&error, "windows"))
     }
 
     fn unbind_window(&mut self, port: u32, window: u16) -> Done {
-        self.is_unsettled = true;
+        self.may_be_in_use = true;
         let removed = self.mcp.tables.windows.remove(&window_key(port, window));
         removed
             .map(drop)

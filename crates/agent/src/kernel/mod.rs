@@ -38,8 +38,8 @@ struct Kernel {
     addresses: BTreeMap<u32, PortKey>,
     /// Counters of each port; pinned as well, for a map cannot be found by number without CAP_SYS_ADMIN.
     statistics: BTreeMap<u32, OwnedFd>,
-    /// Something was removed that a packet may be using still ([`Kernel::settle`]).
-    is_unsettled: bool,
+    /// Something was removed that a packet may be using still ([`Kernel::await_packets`]).
+    may_be_in_use: bool,
     /// Connections whose outcomes are removed when no packet uses them any more.
     retired: Vec<ConnectionKey>,
 }

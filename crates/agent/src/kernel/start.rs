@@ -59,7 +59,7 @@ pub(super) fn open(settings: &Settings) -> Result<Box<dyn Tables>, String> {
         attached: Vec::new(),
         addresses: BTreeMap::new(),
         statistics: BTreeMap::new(),
-        is_unsettled: true,
+        may_be_in_use: true,
         retired: Vec::new(),
     };
     kernel.find_ports().map_err(|error| error.to_string())?;

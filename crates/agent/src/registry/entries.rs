@@ -14,7 +14,7 @@ use crate::tables::{Memory, TableError};
 const ACCESS: u32 = 15;
 
 impl Registry {
-    /// The program serves a connection from now on.
+    /// The interface program has a connection from now on.
     ///
     /// # Errors
     /// When it may not, or the kernel refuses.
@@ -44,7 +44,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The program serves a connection no longer.
+    /// The interface program has a connection no longer.
     ///
     /// # Errors
     /// When it does not now, or the kernel refuses.

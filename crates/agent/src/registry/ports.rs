@@ -180,8 +180,11 @@ impl Registry {
     }
 
     fn check_node(&self, what: &str, node: Ipv4Addr) -> Result<(), Failure> {
-        let served = self.tables.interfaces();
-        let served: Vec<&str> = served.iter().map(|served| served.name.as_str()).collect();
+        let attached = self.tables.interfaces();
+        let attached: Vec<&str> = attached
+            .iter()
+            .map(|attached| attached.name.as_str())
+            .collect();
         let all = interfaces().map_err(|error| system(what, &error))?;
         let Some(holder) = all.iter().find(|own| own.holds(IpAddr::V4(node))) else {
             return Err(failure(
@@ -191,7 +194,7 @@ impl Registry {
                 "set BCL_NODE or the nodes file to one that is",
             ));
         };
-        if served.contains(&holder.name.as_str()) {
+        if attached.contains(&holder.name.as_str()) {
             return Ok(());
         }
         Err(failure(
@@ -200,7 +203,7 @@ impl Registry {
             format_args!(
                 "{node} is on {}, and the interface program on {}",
                 holder.name,
-                served.join(", ")
+                attached.join(", ")
             ),
             format!(
                 "have bcld started with `--interface {}` as well",

@@ -59,7 +59,7 @@ impl Bench {
             initiator_incarnation: 3,
             responder_incarnation: 4,
             initiator_nonce: 5,
-            cookie: 6,
+            token: 6,
         });
         let mut port = Port::new(OWN, job.clone(), ring_bytes);
         port.enter_connection(Entry {

@@ -57,8 +57,8 @@ impl Connection {
 }
 
 impl Connection {
-    /// Whether this connection was made by the set-up with this cookie.
-    pub fn is(&self, cookie: u64) -> bool {
-        self.agreed.is_some_and(|agreed| agreed.cookie == cookie)
+    /// Whether this connection was made by the set-up with this token.
+    pub fn is(&self, token: u64) -> bool {
+        self.agreed.is_some_and(|agreed| agreed.token == token)
     }
 }

@@ -33,7 +33,7 @@ impl Flight {
     }
 }
 
-/// See the module. 104 bytes for each packet; the table grows to what the window needs, and is let go when idle.
+/// See the module. 104 bytes for each packet; the table grows to what the peer's receive window lets leave, and is let go when idle.
 #[derive(Debug, Clone, Default)]
 pub struct Flights {
     ring: VecDeque<Flight>,
@@ -105,8 +105,8 @@ impl Flights {
 
     /// Whether a receiver that keeps track of so many has room for one more.
     #[inline]
-    pub fn has_room(&self, window: u32) -> bool {
-        self.ring.len() < window as usize
+    pub fn has_room(&self, receive_window: u32) -> bool {
+        self.ring.len() < receive_window as usize
     }
 
     /// Whether this sequence is known to have arrived.

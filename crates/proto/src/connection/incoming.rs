@@ -5,8 +5,8 @@ use bcl_wire::serial::distance;
 use bcl_wire::{Flags, HEADER_LEN, Header, Kind, NakReason};
 
 use super::flights::Progress;
+use super::receive_window::Standing;
 use super::recovery::Recovery;
-use super::window::Standing;
 use super::{Connection, End, Stage};
 use crate::common::Context;
 use crate::counters::Drops;
@@ -253,18 +253,19 @@ impl Connection {
         if self.assembly.as_ref().map(|it| it.sequence) == Some(header.sequence) {
             self.drop_assembly(cx);
         }
-        match self.window.standing(header.sequence) {
+        match self.receive_window.standing(header.sequence) {
             Standing::Next => {
                 if !self.process(header, payload, cx)? {
                     self.count_drop(cx, |drops| &mut drops.no_room);
                     return Ok(());
                 }
-                self.window.advance();
+                self.receive_window.advance();
                 let asks = header.flags.contains(Flags::ACK_NOW)
                     || header.flags.contains(Flags::RETRANSMIT);
-                self.acks.on_taken(cx.now, asks || self.window.has_gaps());
+                self.acks
+                    .on_taken(cx.now, asks || self.receive_window.has_gaps());
                 self.on_fresh(from, cx.now);
-                if self.window.has_gaps() {
+                if self.receive_window.has_gaps() {
                     self.catch_up(cx)?;
                 }
             }
@@ -300,7 +301,7 @@ impl Connection {
                 .keep(&mut cx.common.stash, self.id, header, payload),
         };
         if taken {
-            self.window.mark(header.sequence);
+            self.receive_window.mark(header.sequence);
             self.on_fresh(from, cx.now);
         } else {
             self.count_drop(cx, |drops| &mut drops.no_room);
@@ -311,9 +312,11 @@ impl Connection {
 
     /// Deals with packets that have come early and whose turn it is.
     fn catch_up<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<(), End> {
-        while self.window.has_gaps() && self.window.has(self.window.expected()) {
-            let Some((header, name)) = self.stash.first(self.window.expected()) else {
-                self.window.advance();
+        while self.receive_window.has_gaps()
+            && self.receive_window.has(self.receive_window.expected())
+        {
+            let Some((header, name)) = self.stash.first(self.receive_window.expected()) else {
+                self.receive_window.advance();
                 continue;
             };
             let Some((bytes, owner)) = cx.common.stash.detach(name) else {
@@ -329,7 +332,7 @@ impl Connection {
             }
             cx.common.stash.recycle(bytes);
             self.stash.drop_first();
-            self.window.advance();
+            self.receive_window.advance();
         }
         Ok(())
     }
@@ -391,7 +394,7 @@ impl Connection {
     /// All of the peer's sequenced packets before this were taken.
     pub fn expected(&self) -> u32 {
         // CLOSE ends the connection before it is counted.
-        self.window.expected()
+        self.receive_window.expected()
     }
 
     /// A buffer was posted for a message that waits.

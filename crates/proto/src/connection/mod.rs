@@ -1,28 +1,28 @@
 //! A connection with one peer: what both directions have in common.
 //!
-//! [`incoming`] takes packets of the peer, [`leaving`] makes packets for it, [`timers`] sees to what is due,
+//! [`incoming`] takes packets of the peer, [`sending`] makes packets for it, [`timers`] sees to what is due,
 //! [`sounding`] keeps to what the path takes, [`moving`] finds out where the peer is.
 
 pub mod acks;
 pub mod congestion;
 pub mod ending;
+pub mod entry;
 pub mod flights;
 pub mod incoming;
-pub mod leaving;
 pub mod liveness;
 mod moving;
 pub mod pacing;
 pub mod packet;
 pub mod path_mtu;
 pub mod pieces;
+pub mod receive_window;
 pub mod recent;
 pub mod recovery;
 pub mod round_trip;
-pub mod serving;
+pub mod sending;
 mod sounding;
 pub mod stash;
 pub mod timers;
-pub mod window;
 
 use std::collections::VecDeque;
 
@@ -43,18 +43,18 @@ use crate::upcalls::Upcalls;
 
 use acks::Acks;
 use congestion::Congestion;
+use entry::Entry;
 use flights::Flights;
 use liveness::Liveness;
 use moving::Moving;
 use pacing::Pacer;
 use path_mtu::PathMtu;
 use pieces::{Assembly, Cut};
+use receive_window::ReceiveWindow;
 use recent::Recent;
 use recovery::Recovery;
 use round_trip::RoundTrip;
-use serving::Serving;
 use stash::Stash;
-use window::ReceiveWindow;
 
 /// How far the set-up is ([WIRE-4]).
 #[derive(Debug)]
@@ -99,9 +99,9 @@ pub struct Agreed {
     /// The peer's latest attempt at a connection of which we know ([WIRE-4.7]).
     pub attempt: u32,
     /// Names the set-up.
-    pub cookie: u64,
+    pub token: u64,
     /// Packets that the peer keeps track of beyond the oldest that is missing ([WIRE-5.2]).
-    pub window: u32,
+    pub receive_window: u32,
     /// An interface program answers for the peer.
     pub has_interface: bool,
 }
@@ -150,13 +150,13 @@ pub struct Connection {
     asked: u32,
 
     /// An interface program does the receiving half, or is going to.
-    pub serving: Option<Box<Serving>>,
+    pub entry: Option<Box<Entry>>,
     /// A packet that came and was dropped, to be told with the next ACK ([WIRE-2.8]).
     dropped: Option<u32>,
     /// When a refusal is told again, and after what pause.
     tell_at: Option<Time>,
     tell_pause: Span,
-    window: ReceiveWindow,
+    receive_window: ReceiveWindow,
     acks: Acks,
     stash: Stash,
     assembly: Option<Assembly>,
@@ -220,11 +220,11 @@ impl Connection {
             is_closing: false,
             asks_interface: false,
             asked: 0,
-            serving: None,
+            entry: None,
             dropped: None,
             tell_at: None,
             tell_pause: Span::ZERO,
-            window: ReceiveWindow::default(),
+            receive_window: ReceiveWindow::default(),
             acks: Acks::default(),
             stash: Stash::default(),
             assembly: None,
@@ -284,7 +284,7 @@ impl Connection {
     /// The peer knows the connection as well.
     pub fn on_up<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) {
         self.stage = Stage::Up;
-        if self.serving.is_some() {
+        if self.entry.is_some() {
             cx.common.to_enter.push_back(self.id);
         }
         if !self.is_mirror {
@@ -321,7 +321,7 @@ impl Connection {
             + self.flights.memory_bytes()
             + self.stash.memory_bytes()
             + self.owner.memory_bytes()
-            + self.serving.as_ref().map_or(0, |_| size_of::<Serving>())
+            + self.entry.as_ref().map_or(0, |_| size_of::<Entry>())
     }
 
     pub fn info(&self) -> PeerInfo {
@@ -331,7 +331,7 @@ impl Connection {
             is_up: self.is_up(),
             round_trip: self.trip.smoothed().unwrap_or_default(),
             base_round_trip: self.trip.base().unwrap_or_default(),
-            window: self.congestion.window(),
+            congestion_window: self.congestion.window(),
             in_flight: self.flights.under_way(),
             pending: self.pending() as u32,
             datagram_bytes: self.mtu.bytes(),
@@ -346,7 +346,7 @@ impl Connection {
             || !self.requester.is_idle()
             || !self.outgoing.is_empty()
             || self.inbox.is_expecting()
-            || self.window.has_gaps()
+            || self.receive_window.has_gaps()
             || self.assembly.is_some()
     }
 }

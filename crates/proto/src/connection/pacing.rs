@@ -1,4 +1,4 @@
-//! When packets may leave: a window is spread over a round trip, in bursts ([WIRE-8.5]).
+//! When packets may leave: a congestion window is spread over a round trip, in bursts ([WIRE-8.5]).
 
 use crate::time::{Span, Time};
 
@@ -20,32 +20,40 @@ impl Pacer {
     }
 
     /// When to come back if [`permits`](Self::permits) says no: late enough for several packets.
-    pub fn release_at(&self, window: f64, gain: f64, smoothed: Option<Span>) -> Time {
-        let interval = interval(window, gain, smoothed);
-        self.next + Span((interval * (burst(window) / 2.0)) as u64)
+    pub fn release_at(&self, congestion_window: f64, gain: f64, smoothed: Option<Span>) -> Time {
+        let interval = interval(congestion_window, gain, smoothed);
+        self.next + Span((interval * (burst(congestion_window) / 2.0)) as u64)
     }
 
     /// A packet leaves. What is not held back ([WIRE-8.6]) may leave at any time, and is not paid for later: the pause
     /// is never longer than that after one packet.
     #[inline]
-    pub fn on_sent(&mut self, now: Time, window: f64, gain: f64, smoothed: Option<Span>) {
-        let interval = interval(window, gain, smoothed);
-        let credit = (interval * burst(window)) as u64;
+    pub fn on_sent(
+        &mut self,
+        now: Time,
+        congestion_window: f64,
+        gain: f64,
+        smoothed: Option<Span>,
+    ) {
+        let interval = interval(congestion_window, gain, smoothed);
+        let credit = (interval * burst(congestion_window)) as u64;
         let earliest = Time(now.0.saturating_sub(credit));
         self.next = self.next.clamp(earliest, now) + Span(interval as u64);
     }
 }
 
-fn burst(window: f64) -> f64 {
-    if window < 1.0 {
+fn burst(congestion_window: f64) -> f64 {
+    if congestion_window < 1.0 {
         0.0
     } else {
-        (window / 2.0).clamp(BURST_MIN, BURST_MAX)
+        (congestion_window / 2.0).clamp(BURST_MIN, BURST_MAX)
     }
 }
 
-fn interval(window: f64, gain: f64, smoothed: Option<Span>) -> f64 {
-    smoothed.map_or(0.0, |smoothed| smoothed.0 as f64 / (window * gain))
+fn interval(congestion_window: f64, gain: f64, smoothed: Option<Span>) -> f64 {
+    smoothed.map_or(0.0, |smoothed| {
+        smoothed.0 as f64 / (congestion_window * gain)
+    })
 }
 
 #[cfg(test)]

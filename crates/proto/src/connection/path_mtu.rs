@@ -116,7 +116,7 @@ impl PathMtu {
         if is_full_size && self.probe.is_some_and(|probe| probe.bytes == current) {
             self.search.on_probe_ack(current);
             self.assured = current;
-            self.settle(now);
+            self.conclude(now);
         }
     }
 
@@ -179,7 +179,7 @@ impl PathMtu {
         }
         self.search.on_probe_ack(probe.bytes);
         self.assured = self.bytes();
-        self.settle(now);
+        self.conclude(now);
         Verdict::Wider
     }
 
@@ -201,7 +201,7 @@ impl PathMtu {
             return Verdict::Wider;
         }
         let is_narrower = self.search.on_probe_loss(probe.bytes);
-        self.settle(now);
+        self.conclude(now);
         self.narrow(is_narrower)
     }
 
@@ -219,12 +219,12 @@ impl PathMtu {
     /// The driver says what the route takes now.
     pub fn on_route(&mut self, now: Time, route_bytes: u16) -> Verdict {
         let is_narrower = self.search.on_route(route_bytes);
-        self.settle(now);
+        self.conclude(now);
         self.narrow(is_narrower)
     }
 
     /// What was under way is over.
-    fn settle(&mut self, now: Time) {
+    fn conclude(&mut self, now: Time) {
         self.probe = None;
         self.is_due = false;
         self.silences = 0;

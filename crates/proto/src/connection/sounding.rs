@@ -5,7 +5,7 @@ use bcl_wire::{HEADER_LEN, Header, Kind, PAYLOAD_MAX, parse, verify};
 use super::packet::{Content, Packet};
 use super::path_mtu::{PathMtu, Verdict};
 use super::pieces::{Assembly, Cut};
-use super::window::Standing;
+use super::receive_window::Standing;
 use super::{Connection, End};
 use crate::common::Context;
 use crate::names::Path;
@@ -149,7 +149,10 @@ impl Connection {
             return None;
         }
         let mut header = self.addressed(*header);
-        header.ack = self.inbox.refusals.plain_ack(self.window.expected());
+        header.ack = self
+            .inbox
+            .refusals
+            .plain_ack(self.receive_window.expected());
         *head = header.to_bytes();
         bcl_wire::seal(head, payload, &cx.common.keys, &self.keys.ours);
         let name = cx.common.copies.take(len, self.id)?;
@@ -190,7 +193,7 @@ impl Connection {
         payload: &[u8],
         cx: &mut Context<'_, U>,
     ) -> Result<(), End> {
-        match self.window.standing(piece.message) {
+        match self.receive_window.standing(piece.message) {
             Standing::Next | Standing::Early => {}
             Standing::Duplicate => {
                 cx.common.drops.duplicate += 1;

@@ -59,12 +59,12 @@ impl Endpoint {
                 .count_drop(&mut Context { now, common, up }, |drops| &mut drops.check);
         }
         let takes_turn = header.is_sequenced() || header.kind == Kind::Piece;
-        if connection.serving.is_some() && takes_turn {
+        if connection.entry.is_some() && takes_turn {
             return self.on_bypass(place, now, header, payload, up);
         }
         let common = &mut self.common;
         let result = connection.on_packet(from, header, payload, &mut Context { now, common, up });
-        self.settle(place, now, result, up);
+        self.follow_up(place, now, result, up);
     }
 
     /// A packet for a connection that there is not.

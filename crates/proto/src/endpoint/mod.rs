@@ -1,10 +1,10 @@
 //! One port on the network: all its connections.
 
 mod arriving;
-mod leaving;
+mod entering;
 mod refusing;
 mod requests;
-mod serving;
+mod sending;
 mod setting_up;
 mod table;
 
@@ -22,14 +22,14 @@ use crate::connection::{End, Stage};
 use crate::counters::{Depths, Drops, PeerInfo, Traffic};
 use crate::names::Path;
 use crate::random::Random;
-use crate::setup::cookie::Baker;
 use crate::setup::ended::{Ended, EndedList};
+use crate::setup::token::Mint;
 use crate::slab::Slab;
 use crate::time::{Span, Time};
 use crate::transmit::Transmit;
 use crate::upcalls::Upcalls;
 
-pub use serving::{Entering, Told};
+pub use entering::{Entering, Told};
 use table::Table;
 
 // A system message goes with its announcement, however long it is.
@@ -53,7 +53,7 @@ pub struct Endpoint {
     turn_packets: u32,
     /// Answers that belong to no connection.
     replies: VecDeque<Transmit>,
-    baker: Baker,
+    mint: Mint,
     ended: EndedList,
     /// Attempts at connections so far.
     attempts: u32,
@@ -66,7 +66,7 @@ impl Endpoint {
     /// A port that knows nobody yet.
     pub fn new(config: Config, job_key: &[u8; 32]) -> Self {
         let mut random = Random::new(config.seed);
-        let baker = Baker::new(&mut random);
+        let mint = Mint::new(&mut random);
         let common = Common {
             keys: Box::new(JobKeys::derive(job_key)),
             pool: Buffers::new(config.pool_bytes, config.pool_bytes),
@@ -91,7 +91,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             turn_packets: 0,
             replies: VecDeque::new(),
-            baker,
+            mint,
             ended: EndedList::default(),
             attempts: 0,
             refused_at: Time(0),
@@ -129,13 +129,13 @@ impl Endpoint {
                 let common = &mut self.common;
                 result = connection.on_time(&mut Context { now, common, up });
             }
-            self.settle(place, now, result, up);
+            self.follow_up(place, now, result, up);
         }
     }
 
     /// After something has happened to a connection: when is it due, has it something to send, is it over?
     #[inline]
-    fn settle(&mut self, place: u32, now: Time, result: Result<(), End>, up: &mut impl Upcalls) {
+    fn follow_up(&mut self, place: u32, now: Time, result: Result<(), End>, up: &mut impl Upcalls) {
         if let Err(end) = result {
             return self.end(place, now, end, up);
         }
@@ -168,7 +168,7 @@ impl Endpoint {
         let Some(mut connection) = self.connections.remove(place) else {
             return;
         };
-        if connection.serving.is_some() {
+        if connection.entry.is_some() {
             self.common.to_remove.push_back(connection.id);
         }
         if let Some(agreed) = connection.agreed {
@@ -179,7 +179,7 @@ impl Endpoint {
                 peer: connection.peer,
                 path: connection.path,
                 keys: connection.keys,
-                cookie: agreed.cookie,
+                token: agreed.token,
                 latest: (agreed.incarnation, agreed.attempt),
                 ack: connection.expected(),
                 by_close,
@@ -189,8 +189,8 @@ impl Endpoint {
                 self.acknowledge_close(&ended);
             }
             if self.ended.push(ended) {
-                // It could be shown again: no cookie of before is believed any more.
-                self.baker.forget(&mut self.common.random);
+                // It could be shown again: no token of before is believed any more.
+                self.mint.forget(&mut self.common.random);
             }
         }
         let common = &mut self.common;
@@ -242,7 +242,7 @@ impl Endpoint {
             if connection.path.to.ip() == ip {
                 let common = &mut self.common;
                 connection.on_route(&mut Context { now, common, up });
-                self.settle(place, now, Ok(()), up);
+                self.follow_up(place, now, Ok(()), up);
             }
         }
     }
@@ -256,7 +256,7 @@ impl Endpoint {
             };
             if connection.path.to == path.to {
                 let result = connection.on_unreachable(now);
-                self.settle(place, now, result, up);
+                self.follow_up(place, now, result, up);
             }
         }
     }

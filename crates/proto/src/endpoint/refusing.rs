@@ -1,4 +1,4 @@
-//! Refusals: what we tell those who cannot be served, and what we believe of what we are told ([WIRE-10]).
+//! Refusals: what we tell those whom we turn away, and what we believe of what we are told ([WIRE-10]).
 
 use bcl_types::OpError;
 use bcl_wire::{
@@ -155,7 +155,7 @@ impl Endpoint {
             return;
         };
         if attempt.is_refused_again(error) {
-            self.settle(place, now, Err(End::Failed(error)), up);
+            self.follow_up(place, now, Err(End::Failed(error)), up);
         }
     }
 
@@ -177,6 +177,6 @@ impl Endpoint {
         if matches!(connection.stage, Stage::Up) && connection.doubt.is_none() {
             connection.doubt = Some(attempt);
         }
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
     }
 }

@@ -4,7 +4,7 @@ use bcl_types::{Address, OpError, OpId, SYSTEM_MAX};
 
 use super::Endpoint;
 use crate::common::Context;
-use crate::connection::leaving::payload_limit;
+use crate::connection::sending::payload_limit;
 use crate::connection::{Connection, Stage};
 use crate::message::Class;
 use crate::message::queue::Message;
@@ -83,7 +83,7 @@ impl Endpoint {
         let is_complete = has_room && matches!(connection.stage, Stage::Up);
         let op = (!is_complete).then(|| name(up));
         outgoing.push(Class::System, Message::new(0, len_bytes, op, Some(copy)));
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
         is_complete
     }
 
@@ -106,7 +106,7 @@ impl Endpoint {
         };
         let message = Message::new(channel, len_bytes, Some(op), None);
         connection.outgoing.push(Class::Normal, message);
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
     }
 
     /// Longest unreliable message that this peer can be sent now: one packet ([WIRE-6.7]).
@@ -154,7 +154,7 @@ impl Endpoint {
                 self.common.copies.give_back(name);
             }
         }
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
         was_taken
     }
 
@@ -171,7 +171,7 @@ impl Endpoint {
             return up.rma_done(to, rma.window, rma.op, 0, Err(OpError::RmaRange));
         }
         connection.requester.push(rma);
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
     }
 
     /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
@@ -199,7 +199,7 @@ impl Endpoint {
         };
         let common = &mut self.common;
         connection.accept(name, target, &mut Context { now, common, up });
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
         true
     }
 
@@ -254,7 +254,7 @@ impl Endpoint {
             if connection.is_useless() {
                 self.connections.remove(place);
             } else {
-                self.settle(place, now, Ok(()), up);
+                self.follow_up(place, now, Ok(()), up);
             }
         }
     }

@@ -8,7 +8,7 @@ use bcl_wire::{Header, Kind, Transcript, verify};
 use super::Endpoint;
 use crate::common::Context;
 use crate::connection::packet::inline;
-use crate::connection::window::WINDOW;
+use crate::connection::receive_window::RECEIVE_WINDOW;
 use crate::connection::{Agreed, Connection, End, Keys, Stage};
 use crate::names::Path;
 use crate::setup::{Greeting, attempt_of};
@@ -16,7 +16,7 @@ use crate::time::Time;
 use crate::transmit::Transmit;
 use crate::upcalls::Upcalls;
 
-/// What to do with a CONFIRM whose cookie is good ([WIRE-4.7]).
+/// What to do with a CONFIRM whose token is good ([WIRE-4.7]).
 enum Claim {
     /// Nobody is in its way.
     New,
@@ -77,17 +77,17 @@ impl Endpoint {
             return;
         }
         body.responder_incarnation = self.common.config.incarnation;
-        body.window_packets = WINDOW as u16;
+        body.receive_window_packets = RECEIVE_WINDOW as u16;
         body.has_interface = self.common.config.has_interface();
-        body.cookie_time = now.0;
-        body.cookie = self.baker.bake(from, ports(header), &body);
+        body.token_time = now.0;
+        body.token = self.mint.mint(from, ports(header), &body);
         let mut answer = Header::new(Kind::Welcome);
         answer.to_connection = header.from_connection;
         answer.from_connection = self.connections.propose(&mut self.common.random);
         answer.from_port = header.to_port;
         answer.to_port = header.from_port;
         answer.message = self.attempts;
-        answer.offset = self.cookie_of(initiator(&body, header));
+        answer.offset = self.token_of(initiator(&body, header));
         answer.payload_len_bytes = Setup::LEN as u16;
         let key = *self.common.keys.setup();
         self.reply(Transmit {
@@ -99,11 +99,11 @@ impl Endpoint {
     }
 
     /// Names the connection with a peer, if there is one.
-    fn cookie_of(&mut self, peer: Address) -> u64 {
+    fn token_of(&mut self, peer: Address) -> u64 {
         let place = self.connections.find(peer);
         place
             .and_then(|place| self.connections.get(place)?.agreed)
-            .map_or(0, |agreed| agreed.cookie)
+            .map_or(0, |agreed| agreed.token)
     }
 
     /// Whether a HELLO is answered although we may be saying one as well: that of the lower address goes first
@@ -161,7 +161,7 @@ impl Endpoint {
                 true => Ok(()),
                 false => Err(End::Gone(Cause::Restarted)),
             };
-            return self.settle(place, now, result, up);
+            return self.follow_up(place, now, result, up);
         }
         let Stage::Greeting(attempt) = &connection.stage else {
             self.common.drops.stale_setup += 1;
@@ -177,15 +177,15 @@ impl Endpoint {
         let agreed = Agreed {
             incarnation: body.responder_incarnation,
             attempt: header.message,
-            cookie: body.cookie,
-            window: u32::from(body.window_packets).clamp(1, WINDOW),
+            token: body.token,
+            receive_window: u32::from(body.receive_window_packets).clamp(1, RECEIVE_WINDOW),
             has_interface: body.has_interface,
         };
         let to_connection = header.from_connection;
         let greeting = Greeting {
             attempt,
             body: Setup {
-                window_packets: WINDOW as u16,
+                receive_window_packets: RECEIVE_WINDOW as u16,
                 has_interface: self.common.config.has_interface(),
                 ..body
             },
@@ -203,7 +203,7 @@ impl Endpoint {
         if let Some(trip) = trip {
             connection.on_set_up_trip(now, trip);
         }
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
     }
 
     pub(super) fn on_confirm(
@@ -224,8 +224,8 @@ impl Endpoint {
         let attempt = attempt_of(body.initiator_nonce);
         let set_up = (body.initiator_incarnation, attempt);
         let is_fresh = is_ours
-            && self.baker.knows(now, from, ports(header), &body)
-            && !self.ended.has_cookie(body.cookie)
+            && self.mint.knows(now, from, ports(header), &body)
+            && !self.ended.has_token(body.token)
             && !self.ended.outdates(now, peer, set_up);
         if !is_fresh || self.common.is_closing {
             self.common.drops.stale_setup += 1;
@@ -234,8 +234,8 @@ impl Endpoint {
         let agreed = Agreed {
             incarnation: body.initiator_incarnation,
             attempt,
-            cookie: body.cookie,
-            window: u32::from(body.window_packets).clamp(1, WINDOW),
+            token: body.token,
+            receive_window: u32::from(body.receive_window_packets).clamp(1, RECEIVE_WINDOW),
             has_interface: body.has_interface,
         };
         let transcript = Transcript {
@@ -255,7 +255,7 @@ impl Endpoint {
                 if let Some(connection) = self.connections.get_mut(place) {
                     connection.confirm(now);
                 }
-                self.settle(place, now, Ok(()), up);
+                self.follow_up(place, now, Ok(()), up);
             }
             Claim::New => self.enter(now, None, (peer, from), (agreed, keys), names, up),
             Claim::TakesOver(place) => {
@@ -279,7 +279,7 @@ impl Endpoint {
             .connections
             .iter()
             .filter(|other| other.is_mirror == (peer == own))
-            .find(|other| other.peer == peer && other.is(agreed.cookie))
+            .find(|other| other.peer == peer && other.is(agreed.token))
         {
             let place = self.connections.place_of(connection.id);
             return place.map_or(Claim::Stale, Claim::Same);
@@ -363,7 +363,7 @@ impl Endpoint {
             let common = &mut self.common;
             connection.on_up(&mut Context { now, common, up });
         }
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
     }
 }
 
@@ -394,6 +394,6 @@ fn transcript(body: &Setup) -> Transcript {
         initiator_incarnation: body.initiator_incarnation,
         responder_incarnation: body.responder_incarnation,
         initiator_nonce: body.initiator_nonce,
-        cookie: body.cookie,
+        token: body.token,
     }
 }

@@ -67,7 +67,7 @@ pub struct Inbox {
     /// Messages of this peer that wait for a buffer.
     pub waiting: u32,
     /// An interface program has taken what comes: nothing of it can be refused that it refuses itself ([MCP-6.4]).
-    pub is_served: bool,
+    pub is_entered: bool,
 }
 
 impl Inbox {
@@ -182,7 +182,7 @@ impl Inbox {
         sender: Sender,
         cx: &mut Context<'_, U>,
     ) -> bool {
-        let name = match self.is_served {
+        let name = match self.is_entered {
             true => self.promised_room(header.length, sender, cx),
             false if cx.up.is_full() => None,
             false => self.room(Class::System, header.length, sender, cx),
@@ -473,7 +473,7 @@ impl Inbox {
                 break;
             };
             self.open(arrival, 0, To::Target(target), true);
-            if self.is_served {
+            if self.is_entered {
                 let (message, len_bytes) = (arrival.message, arrival.len_bytes);
                 cx.up
                     .granted(sender.connection, message, target.op, len_bytes);

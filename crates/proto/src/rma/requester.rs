@@ -58,7 +58,7 @@ pub struct Requester {
     asked: Option<Box<[Option<Asked>; SLOTS]>>,
     free: u64,
     operations: u32,
-    /// Reads that were not answered, by which the window of this connection is used at the other end.
+    /// Reads that were not answered, by which the congestion window is used at the other end.
     gets: u32,
     /// Slots to be asked again.
     again: u64,
@@ -91,13 +91,13 @@ impl Requester {
         });
     }
 
-    /// Whether a request could leave; `window` is how many answers may be under way.
+    /// Whether a request could leave; `congestion_window` is how many answers may be under way.
     #[inline]
-    pub fn is_ready(&self, window: f64) -> bool {
-        self.again != 0 || self.may_go_on(window)
+    pub fn is_ready(&self, congestion_window: f64) -> bool {
+        self.again != 0 || self.may_go_on(congestion_window)
     }
 
-    fn may_go_on(&self, window: f64) -> bool {
+    fn may_go_on(&self, congestion_window: f64) -> bool {
         let Some(job) = self.jobs.get(self.next) else {
             return false;
         };
@@ -105,7 +105,7 @@ impl Requester {
             _ if job.slot.is_some() => true,
             _ if job.error.is_some() => false,
             _ if self.free == 0 => false,
-            Action::Get { .. } => f64::from(self.gets) < window.max(1.0),
+            Action::Get { .. } => f64::from(self.gets) < congestion_window.max(1.0),
             // A read that is asked again must not see what came after it ([WIRE-11.4]).
             Action::Put { .. } | Action::Atomic(_) => self.gets == 0,
         }
@@ -116,7 +116,7 @@ impl Requester {
         &mut self,
         now: Time,
         limit: u16,
-        window: f64,
+        congestion_window: f64,
         sequence: u32,
     ) -> Option<Packet> {
         if self.again != 0 {
@@ -124,7 +124,7 @@ impl Requester {
             self.again &= self.again - 1;
             return self.ask_again(slot, now, limit, sequence);
         }
-        if !self.may_go_on(window) {
+        if !self.may_go_on(congestion_window) {
             return None;
         }
         let number = self.front + self.next as u64;

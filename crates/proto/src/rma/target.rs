@@ -13,7 +13,7 @@ use crate::connection::packet::{Content, Packet};
 use crate::message::inbox::Sender;
 use crate::message::outgoing::Broken;
 use crate::names::WindowPut;
-use crate::served;
+use crate::progress;
 use crate::upcalls::Upcalls;
 
 /// Answers that wait to leave; requests beyond that are not taken, and come again.
@@ -52,7 +52,7 @@ impl Owner {
     }
 
     /// What an interface program has performed, and what it has left to us.
-    pub fn resume(&mut self, outcomes: &[Option<served::Outcome>]) {
+    pub fn resume(&mut self, outcomes: &[Option<progress::Outcome>]) {
         for (slot, theirs) in outcomes.iter().enumerate().take(SLOTS) {
             let Some(theirs) = theirs.filter(|outcome| outcome.is_ours) else {
                 continue;

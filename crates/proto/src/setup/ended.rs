@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bcl_types::Address;
 
-use super::cookie::LIFE;
+use super::token::LIFE;
 use crate::connection::Keys;
 use crate::names::Path;
 use crate::time::Time;
@@ -20,7 +20,7 @@ pub struct Ended {
     pub peer: Address,
     pub path: Path,
     pub keys: Keys,
-    pub cookie: u64,
+    pub token: u64,
     /// The peer's incarnation, and its latest attempt at a connection of which we knew ([WIRE-4.7]).
     pub latest: (u64, u32),
     /// All of the peer's sequenced packets before this were taken.
@@ -35,7 +35,7 @@ pub struct Ended {
 pub struct EndedList(VecDeque<Ended>);
 
 impl EndedList {
-    /// Remembers one. True if an earlier one was forgotten before its cookie was too old to be shown again.
+    /// Remembers one. True if an earlier one was forgotten before its token was too old to be shown again.
     pub fn push(&mut self, ended: Ended) -> bool {
         let now = ended.at;
         let forgotten = if self.0.len() >= ENDED_MAX {
@@ -47,11 +47,11 @@ impl EndedList {
         forgotten.is_some_and(|forgotten| now.since(forgotten.at) <= LIFE)
     }
 
-    pub fn has_cookie(&self, cookie: u64) -> bool {
-        self.0.iter().any(|ended| ended.cookie == cookie)
+    pub fn has_token(&self, token: u64) -> bool {
+        self.0.iter().any(|ended| ended.token == token)
     }
 
-    /// Whether a set-up, by incarnation and attempt, is older than a connection with that peer that has ended: its cookie
+    /// Whether a set-up, by incarnation and attempt, is older than a connection with that peer that has ended: its token
     /// may still be fresh, and what was sent by it could be played back to a connection made with it.
     pub fn outdates(&self, now: Time, peer: Address, set_up: (u64, u32)) -> bool {
         let mut recent = self.0.iter().filter(|ended| now.since(ended.at) <= LIFE);

@@ -1,7 +1,7 @@
 //! How two ports become connected ([WIRE-4]).
 
-pub mod cookie;
 pub mod ended;
+pub mod token;
 
 use bcl_types::{Address, OpError};
 use bcl_wire::body::Setup;
@@ -10,7 +10,7 @@ use bcl_wire::{Header, Kind};
 use crate::common::Common;
 use crate::config::Config;
 use crate::connection::packet::inline;
-use crate::connection::window::WINDOW;
+use crate::connection::receive_window::RECEIVE_WINDOW;
 use crate::time::{Span, Time};
 use crate::transmit::Payload;
 
@@ -108,7 +108,7 @@ impl Attempt {
             initiator_nonce: self.nonce,
             initiator_node: common.config.address.node.into(),
             responder_node: peer.node.into(),
-            window_packets: WINDOW as u16,
+            receive_window_packets: RECEIVE_WINDOW as u16,
             has_interface: common.config.has_interface(),
             ..Setup::default()
         };

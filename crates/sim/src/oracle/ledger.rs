@@ -137,7 +137,7 @@ impl Ledger {
         for (key, stream) in candidates {
             if let Some(index) = stream.find(*key, meeting, bytes) {
                 self.missing -= u64::from(stream.sent[index].is_missing());
-                return stream.settle(*key, index, meeting);
+                return stream.mark_met(*key, index, meeting);
             }
         }
         Err(format!(
@@ -237,7 +237,12 @@ impl Stream {
             .or_else(|| (0..self.sent.len()).find(|index| !missing(index) && fits(index)))
     }
 
-    fn settle(&mut self, key: StreamKey, index: usize, meeting: Meeting) -> Result<(), Violation> {
+    fn mark_met(
+        &mut self,
+        key: StreamKey,
+        index: usize,
+        meeting: Meeting,
+    ) -> Result<(), Violation> {
         let sent = &mut self.sent[index];
         if let Some(before) = sent.met {
             return Err(format!(

@@ -19,7 +19,7 @@ pub fn facts() -> Result<Vec<Fact>> {
     let arguments = ["info", "--partner", &port.address().to_string()].map(Into::into);
     let mut partner = Partner::start(arguments, &key)?;
     let (tier, copy) = connected(&mut port, &mut partner)?;
-    // The port writes its books into its page on the way to sleep.
+    // The port writes its queue depths into its page on the way to sleep.
     while let Some(event) = port.wait(Which::Recv, Some(LOOK))? {
         if let Event::Message(message) = event {
             port.release(message)?;

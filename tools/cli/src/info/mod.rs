@@ -14,7 +14,7 @@ use crate::output;
 /// Show versions, limits, and what this machine permits.
 ///
 /// Two processes are started and connected to see what really works between them. With a peer, connects with that
-/// and tells which tier serves it, and why.
+/// and tells which tier reaches it, and why.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// A port, of this node or another.

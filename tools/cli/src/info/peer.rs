@@ -1,4 +1,4 @@
-//! Which tier serves a peer, and why: found out by connecting with it.
+//! Which tier reaches a peer, and why: found out by connecting with it.
 
 use std::time::{Duration, Instant};
 

@@ -23,9 +23,9 @@ pub enum Word {
 pub struct Endpoint {
     pub port: Port,
     pub peer: Address,
-    /// Poll without ever leaving the core, or wait adaptively.
+    /// Poll without ever giving up the core, or wait adaptively.
     pub polling: bool,
-    /// Tier that serves the connection.
+    /// Tier that the connection belongs to.
     pub tier: &'static str,
     /// How long messages are copied, and why so.
     pub copy: String,

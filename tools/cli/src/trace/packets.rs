@@ -117,7 +117,7 @@ impl Checker {
             initiator_incarnation: setup.initiator_incarnation,
             responder_incarnation: setup.responder_incarnation,
             initiator_nonce: setup.initiator_nonce,
-            cookie: setup.cookie,
+            token: setup.token,
         });
         if self.keys.len() >= MAX_CONNECTIONS {
             self.keys.clear();

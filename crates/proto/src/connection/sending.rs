@@ -62,7 +62,7 @@ impl Connection {
     }
 
     /// Whether it lets new data go. Once it has said no, it does so until there is room for a train: each
-    /// acknowledgement that opens the window a little would else be answered by a system call at both ends.
+    /// acknowledgement that lets a few more leave would else be answered by a system call at both ends.
     #[inline]
     fn may_send(&self, now: Time) -> bool {
         match self.is_held {
@@ -92,7 +92,7 @@ impl Connection {
 
     #[inline]
     fn peer_window(&self) -> u32 {
-        self.agreed.map_or(0, |agreed| agreed.window)
+        self.agreed.map_or(0, |agreed| agreed.receive_window)
     }
 
     /// When a packet may leave that may not now.
@@ -209,9 +209,13 @@ impl Connection {
     fn next_data(&mut self, now: Time) -> Option<Packet> {
         let limit = self.payload_limit();
         let sequence = self.flights.next();
-        let window = self.congestion.window();
-        if self.requester.is_ready(window) && (sequence & 1 == 0 || !self.outgoing.is_ready(now)) {
-            return self.requester.next_packet(now, limit, window, sequence);
+        let congestion_window = self.congestion.window();
+        if self.requester.is_ready(congestion_window)
+            && (sequence & 1 == 0 || !self.outgoing.is_ready(now))
+        {
+            return self
+                .requester
+                .next_packet(now, limit, congestion_window, sequence);
         }
         self.outgoing.next_packet(now, limit, sequence)
     }
@@ -303,8 +307,8 @@ impl Connection {
         // It speaks of what has been looked at, refused or not.
         let mut transmit = self.finish(header, Payload::EMPTY);
         header = self.addressed(header);
-        header.ack = match self.serving {
-            None => self.window.expected(),
+        header.ack = match self.entry {
+            None => self.receive_window.expected(),
             // The interface program may have taken more than was looked at here, or less.
             Some(_) => refused.sequence.wrapping_add(1),
         };
@@ -355,13 +359,13 @@ impl Connection {
         self.traffic.acks_out += 1;
         let mut header = Header::new(Kind::Ack);
         let delay = self.acks.delay(now);
-        let is_plain = !self.window.has_gaps() && !self.inbox.refusals.is_refusing();
+        let is_plain = !self.receive_window.has_gaps() && !self.inbox.refusals.is_refusing();
         let payload = if is_plain && delay.0 < 1_000 {
             Payload::EMPTY
         } else {
             let refused = |class| self.inbox.refusals.of(class).map(|refused| refused.message);
             let body = AckBody {
-                selective: self.window.selective(),
+                selective: self.receive_window.selective(),
                 refusing_system: refused(Class::System),
                 refusing_normal: refused(Class::Normal),
                 delay_ns: u32::try_from(delay.0).unwrap_or(u32::MAX),
@@ -375,7 +379,7 @@ impl Connection {
         header.payload_len_bytes = payload.len_bytes() as u16;
         let mut transmit = self.finish(header, payload);
         let mut header = self.addressed(header);
-        header.ack = self.window.expected();
+        header.ack = self.receive_window.expected();
         transmit.header = header.to_bytes();
         self.acks.on_sent();
         transmit
@@ -395,8 +399,11 @@ impl Connection {
     #[inline]
     fn finish(&mut self, header: Header, payload: Payload) -> Transmit {
         let mut header = self.addressed(header);
-        header.ack = self.inbox.refusals.plain_ack(self.window.expected());
-        if !self.window.has_gaps() && !self.inbox.refusals.is_refusing() {
+        header.ack = self
+            .inbox
+            .refusals
+            .plain_ack(self.receive_window.expected());
+        if !self.receive_window.has_gaps() && !self.inbox.refusals.is_refusing() {
             self.acks.on_sent();
         }
         let len_bytes = payload.len_bytes();

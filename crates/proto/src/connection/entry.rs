@@ -1,7 +1,7 @@
 //! A connection whose receiving half an interface program does ([MCP-1.4], [MCP-6.4]).
 //!
 //! From the set-up on it *waits*: nothing sequenced is taken from the socket until the agent has answered. Then it is
-//! *served*: what comes is told by records. If packets go on to come past the interface program it *returns*: what the
+//! *entered*: what comes is told by records. If packets go on to come past the interface program it *returns*: what the
 //! interface program knows is waited for, and then the connection is as any other.
 
 use bcl_layout::Record;
@@ -15,19 +15,19 @@ use crate::config::Config;
 use crate::message::Class;
 use crate::message::outgoing::Broken;
 use crate::names::Path;
-use crate::served::ConnectionState;
+use crate::progress::ConnectionState;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
 /// What comes by the socket for so long after a connection was entered may have come before.
-const SETTLED_AFTER: Span = Span::from_ms(100);
+const STRAGGLERS_FOR: Span = Span::from_ms(100);
 /// Until a refusal is told again ([MCP-6.4]), at first and at last.
 const FIRST_PAUSE: Span = Span::from_ms(2);
 const LAST_PAUSE: Span = Span::from_ms(100);
 
 /// See the module.
 #[derive(Debug)]
-pub struct Serving {
+pub struct Entry {
     pub step: Step,
     /// The latest sequenced packet that was dropped because it came by the socket.
     dropped: Option<u32>,
@@ -37,16 +37,16 @@ pub struct Serving {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Waiting,
-    Served { since: Time },
+    Entered { since: Time },
     Returning,
 }
 
 impl Connection {
-    /// The connection is agreed; an interface program may be going to serve it ([MCP-1.5]).
+    /// The connection is agreed; an interface program may be going to have it ([MCP-1.5]).
     pub fn await_interface(&mut self, config: &Config) {
         let by_ipv4 = self.path.to.ip().to_canonical().is_ipv4();
         if config.has_interface() && by_ipv4 && !self.is_mirror {
-            self.serving = Some(Box::new(Serving {
+            self.entry = Some(Box::new(Entry {
                 step: Step::Waiting,
                 dropped: None,
             }));
@@ -55,28 +55,28 @@ impl Connection {
 
     /// The agent has entered it.
     pub fn on_entered(&mut self, now: Time) {
-        let Some(serving) = self.serving.as_deref_mut() else {
+        let Some(entry) = self.entry.as_deref_mut() else {
             return;
         };
-        if serving.step == Step::Waiting {
-            serving.step = Step::Served { since: now };
-            self.inbox.is_served = true;
-            self.dropped = serving.dropped.take();
+        if entry.step == Step::Waiting {
+            entry.step = Step::Entered { since: now };
+            self.inbox.is_entered = true;
+            self.dropped = entry.dropped.take();
             self.acks.at_once(now);
         }
     }
 
     /// The agent has not entered it.
     pub fn on_not_entered(&mut self, now: Time) {
-        self.dropped = self.serving.take().and_then(|serving| serving.dropped);
+        self.dropped = self.entry.take().and_then(|entry| entry.dropped);
         self.acks.at_once(now);
     }
 
     /// Goes on where the interface program has stopped ([MCP-6.3]).
     pub fn take_back(&mut self, now: Time, state: &ConnectionState) {
         self.on_not_entered(now);
-        self.inbox.is_served = false;
-        self.window.resume(state.expected, state.taken);
+        self.inbox.is_entered = false;
+        self.receive_window.resume(state.expected, state.taken);
         if let Some((message, sequence)) = state.refused {
             self.inbox.refusals.resume(Class::System, message, sequence);
         }
@@ -92,18 +92,18 @@ impl Connection {
     ) -> Result<bool, End> {
         cx.common.drops.bypass += 1;
         self.on_any(header, payload, cx)?;
-        let Some(serving) = self.serving.as_deref_mut() else {
+        let Some(entry) = self.entry.as_deref_mut() else {
             return Ok(false);
         };
         let sequence = match header.kind {
             Kind::Piece => header.message,
             _ => header.sequence,
         };
-        if serving.dropped.is_none_or(|last| before(last, sequence)) {
-            serving.dropped = Some(sequence);
+        if entry.dropped.is_none_or(|last| before(last, sequence)) {
+            entry.dropped = Some(sequence);
         }
-        Ok(match serving.step {
-            Step::Served { since } => cx.now.since(since) >= SETTLED_AFTER,
+        Ok(match entry.step {
+            Step::Entered { since } => cx.now.since(since) >= STRAGGLERS_FOR,
             Step::Waiting | Step::Returning => false,
         })
     }
@@ -127,7 +127,7 @@ impl Connection {
         let payload = record.payload;
         self.on_entered(cx.now);
         self.on_any(header, payload, cx)?;
-        self.window.on_told(record.ack);
+        self.receive_window.on_told(record.ack);
         match header.kind {
             Kind::Probe => {
                 // It was answered.
@@ -209,21 +209,21 @@ impl Connection {
     /// Whether nobody takes what is sequenced: it is up, and the agent is to be asked.
     pub fn is_waiting(&self) -> bool {
         let is_waiting = self
-            .serving
+            .entry
             .as_deref()
-            .is_some_and(|serving| serving.step == Step::Waiting);
+            .is_some_and(|entry| entry.step == Step::Waiting);
         is_waiting && matches!(self.stage, Stage::Up)
     }
 
     /// Whether it is to be taken back; then it is from now on.
     pub fn begin_return(&mut self) -> bool {
-        let Some(serving) = self.serving.as_deref_mut() else {
+        let Some(entry) = self.entry.as_deref_mut() else {
             return false;
         };
-        let is_served = matches!(serving.step, Step::Served { .. });
-        if is_served {
-            serving.step = Step::Returning;
+        let is_entered = matches!(entry.step, Step::Entered { .. });
+        if is_entered {
+            entry.step = Step::Returning;
         }
-        is_served
+        is_entered
     }
 }

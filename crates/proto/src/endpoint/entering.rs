@@ -16,7 +16,7 @@ use super::Endpoint;
 use crate::common::Context;
 use crate::connection::End;
 use crate::names::Path;
-use crate::served::ConnectionState;
+use crate::progress::ConnectionState;
 use crate::time::Time;
 use crate::upcalls::Upcalls;
 
@@ -88,7 +88,7 @@ impl Endpoint {
         if self.taken_back.contains(&given_back_slot(id)) {
             self.begin_return(id);
         }
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
     }
 
     /// The agent cannot, or will not, enter a connection: it goes on without.
@@ -103,7 +103,7 @@ impl Endpoint {
         {
             connection.on_not_entered(now);
         }
-        self.settle(place, now, Ok(()), up);
+        self.follow_up(place, now, Ok(()), up);
     }
 
     /// What the interface program has put into the ring. The records are given in their order.
@@ -117,7 +117,7 @@ impl Endpoint {
             .connections
             .place_of(header.to_connection)
             .and_then(|place| Some((place, self.connections.get_mut(place)?)))
-            .filter(|(_, connection)| connection.serving.is_some())
+            .filter(|(_, connection)| connection.entry.is_some())
         else {
             self.common.drops.no_connection += 1;
             return Told::Taken;
@@ -128,11 +128,11 @@ impl Endpoint {
             Ok(false) => Told::NoRoom,
             _ => Told::Taken,
         };
-        self.settle(place, now, result.map(drop), up);
+        self.follow_up(place, now, result.map(drop), up);
         told
     }
 
-    /// A sequenced packet came by the socket for a connection that is, or is to be, served.
+    /// A sequenced packet came by the socket for a connection that is, or is to be, entered.
     #[cold]
     pub(super) fn on_bypass(
         &mut self,
@@ -151,7 +151,7 @@ impl Endpoint {
         if result == Ok(true) {
             self.give_back(id);
         }
-        self.settle(place, now, result.map(drop), up);
+        self.follow_up(place, now, result.map(drop), up);
     }
 
     /// The interface program is to leave this connection alone from now on, and with it those that it cannot tell
@@ -197,7 +197,7 @@ impl Endpoint {
         let Some(connection) = self
             .connections
             .get_mut(place)
-            .filter(|connection| connection.serving.is_some())
+            .filter(|connection| connection.entry.is_some())
         else {
             return;
         };
@@ -208,7 +208,7 @@ impl Endpoint {
             }
             None => Err(End::Gone(Cause::Restarted)),
         };
-        self.settle(place, now, result, up);
+        self.follow_up(place, now, result, up);
     }
 
     /// A connection that has ended: nothing is to be taken for it any more.

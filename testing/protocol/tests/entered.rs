@@ -1,4 +1,4 @@
-//! A port whose connections an interface program serves ([MCP-1], [MCP-6]). The peer has none.
+//! A port whose connections an interface program has ([MCP-1], [MCP-6]). The peer has none.
 
 use bcl_layout::control::Grant;
 use bcl_mcp_model::Window;
@@ -13,7 +13,7 @@ fn messages(world: &mut World, host: usize) -> Vec<u8> {
     taken.iter().map(|bytes| bytes[0]).collect()
 }
 
-/// Both know each other, and the interface program serves.
+/// Both know each other, and the interface program has the connection.
 fn set_up(seed: u64) -> World {
     let mut world = World::with_front(seed);
     world.send_system(0, 1, &[0]);

@@ -9,28 +9,28 @@ use crate::names::Path;
 use crate::random::Random;
 use crate::time::{Span, Time};
 
-/// How long a cookie is good.
+/// How long a token is good.
 pub const LIFE: Span = Span::from_ms(5_000);
 
-/// Makes cookies and knows them again.
+/// Makes tokens and knows them again.
 #[derive(Debug)]
-pub struct Baker {
+pub struct Mint {
     secret: [u64; 2],
 }
 
-impl Baker {
+impl Mint {
     pub fn new(random: &mut Random) -> Self {
         Self {
             secret: [random.next(), random.next()],
         }
     }
 
-    /// All cookies made so far are worth nothing.
+    /// All tokens made so far are worth nothing.
     pub fn forget(&mut self, random: &mut Random) {
         *self = Self::new(random);
     }
 
-    pub fn bake(&self, from: Path, ports: [u16; 2], body: &Setup) -> u64 {
+    pub fn mint(&self, from: Path, ports: [u16; 2], body: &Setup) -> u64 {
         let (high, low) = match from.to.ip() {
             IpAddr::V4(ip) => (0, u64::from(u32::from(ip))),
             IpAddr::V6(ip) => ((u128::from(ip) >> 64) as u64, u128::from(ip) as u64),
@@ -46,14 +46,14 @@ impl Baker {
                 body.responder_incarnation,
                 body.initiator_nonce,
                 u64::from(body.initiator_node) << 32 | u64::from(body.responder_node),
-                body.cookie_time,
+                body.token_time,
             ],
         )
     }
 
-    /// Whether the cookie was made here, not long ago, for this.
+    /// Whether the token was made here, not long ago, for this.
     pub fn knows(&self, now: Time, from: Path, ports: [u16; 2], body: &Setup) -> bool {
-        let made_at = Time(body.cookie_time);
-        made_at <= now && now.since(made_at) <= LIFE && body.cookie == self.bake(from, ports, body)
+        let made_at = Time(body.token_time);
+        made_at <= now && now.since(made_at) <= LIFE && body.token == self.mint(from, ports, body)
     }
 }

@@ -3,8 +3,8 @@
 use bcl_wire::serial::{before, distance};
 
 /// Packets that a sender may be ahead of the oldest that is missing ([WIRE-5.2]).
-pub const WINDOW: u32 = 1024;
-const WORDS: usize = WINDOW as usize / 64;
+pub const RECEIVE_WINDOW: u32 = 1024;
+const WORDS: usize = RECEIVE_WINDOW as usize / 64;
 
 /// What the receiver remembers of a sender's sequence: 132 bytes.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +77,7 @@ impl ReceiveWindow {
     pub fn standing(&self, sequence: u32) -> Standing {
         match distance(sequence, self.expected) {
             0 if self.ahead == 0 || !self.has(sequence) => Standing::Next,
-            1.. if sequence.wrapping_sub(self.expected) >= WINDOW => Standing::Beyond,
+            1.. if sequence.wrapping_sub(self.expected) >= RECEIVE_WINDOW => Standing::Beyond,
             1.. if !self.has(sequence) => Standing::Early,
             _ => Standing::Duplicate,
         }
@@ -122,7 +122,7 @@ impl ReceiveWindow {
 
 #[inline]
 fn place(sequence: u32) -> (usize, u64) {
-    let index = sequence % WINDOW;
+    let index = sequence % RECEIVE_WINDOW;
     (index as usize / 64, 1 << (index % 64))
 }
 
@@ -145,7 +145,7 @@ mod tests {
                     Standing::Duplicate
                 } else if pick == low {
                     Standing::Next
-                } else if pick - low >= WINDOW {
+                } else if pick - low >= RECEIVE_WINDOW {
                     Standing::Beyond
                 } else {
                     Standing::Early
