@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_node::Folder;
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier};
 use bcl_shm::page::{Counter, Page};
 use bcl_tier_net::NetPort;
@@ -22,8 +21,6 @@ pub struct Tiers {
     shm: ShmPort,
     net: Option<NetPort>,
     bed: Bed,
-    /// Ports of other nodes that are found here are reached by shared memory as well.
-    folder: Folder,
     /// Peers of the own node are reached through the network tier.
     is_udp_only: bool,
 }
@@ -54,20 +51,15 @@ impl Tiers {
                     && config.number.is_none_or(has_udp_port)
             }
         };
-        let (mut shm, net) = match wants_net {
+        let (shm, net) = match wants_net {
             false => (ShmPort::open(config)?, None),
             true => open_both(config, wish)?,
         };
-        let folder = Folder::open(&config.folder).map_err(|error| {
-            shm.close();
-            Error::Folder(error.to_string())
-        })?;
         let station = net.as_ref().map(NetPort::station);
         Ok(Self {
             bed: Bed::new(Arc::clone(shm.shared()), station),
             shm,
             net,
-            folder,
             is_udp_only: wish.device == Device::Udp,
         })
     }
@@ -111,7 +103,7 @@ impl Tiers {
             return Tier::Net;
         }
         let comes_by_packets = || self.net.as_ref().is_some_and(|net| net.knows(peer));
-        match self.shm.knows(peer) || (!comes_by_packets() && self.folder.holds(peer)) {
+        match self.shm.knows(peer) || (!comes_by_packets() && self.shm.finds(peer)) {
             true => Tier::Shm,
             false => Tier::Net,
         }

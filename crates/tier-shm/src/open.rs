@@ -80,8 +80,9 @@ impl ShmPort {
             config.allow_uids.clone(),
             config.copy_mode,
         ));
-        service.open_port(Arc::clone(&shared), bound, Arc::new(folder));
-        Ok(Self::new(shared, service))
+        let folder = Arc::new(folder);
+        service.open_port(Arc::clone(&shared), bound, Arc::clone(&folder));
+        Ok(Self::new(shared, service, folder))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bcl_node::Folder;
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls};
 use bcl_shm::page::{Counter, Page};
 use bcl_shm::sleep::Sleeper;
@@ -25,6 +26,7 @@ pub struct ShmPort {
     port: Arc<Shared>,
     shared: Arc<ShmShared>,
     service: Service,
+    folder: Arc<Folder>,
     peers: Peers,
     polls: u32,
     sleeper: Sleeper,
@@ -43,11 +45,12 @@ macro_rules! context {
 }
 
 impl ShmPort {
-    pub(crate) fn new(shared: Arc<ShmShared>, service: Service) -> Self {
+    pub(crate) fn new(shared: Arc<ShmShared>, service: Service, folder: Arc<Folder>) -> Self {
         Self {
             port: Arc::clone(&shared.port),
             shared,
             service,
+            folder,
             peers: Peers::default(),
             polls: 0,
             sleeper: Sleeper::default(),
@@ -64,6 +67,11 @@ impl ShmPort {
     #[inline]
     pub fn knows(&mut self, peer: Address) -> bool {
         self.peers.find(peer).is_some()
+    }
+
+    /// Whether this peer's name is in the folder, so that a connection can be attempted.
+    pub fn finds(&self, peer: Address) -> bool {
+        self.folder.holds(peer)
     }
 
     /// Counters and identity, as everybody sees them.
