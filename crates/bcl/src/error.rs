@@ -117,9 +117,7 @@ impl From<bcl_tier_shm::OpenError> for Error {
             }
             OpenError::Folder(_) => Self::Folder(error.to_string()),
             OpenError::Memory(memory) => memory.into(),
-            OpenError::Bell(errno) if is_want_of_descriptors(Some(errno)) => Self::NoDescriptors(
-                format!("no file descriptors for a port: {errno}; raise the limit (ulimit -n)"),
-            ),
+            OpenError::Bell(errno) if is_want_of_descriptors(Some(errno)) => no_descriptors(&errno),
             OpenError::Bell(errno) => Self::System {
                 what: "making a pipe for wake-ups",
                 errno,
@@ -147,6 +145,9 @@ impl From<bcl_tier_net::OpenError> for Error {
                 what: "asking the kernel for random numbers",
                 errno,
             },
+            OpenError::Descriptor(errno) if is_want_of_descriptors(Some(errno)) => {
+                no_descriptors(&errno)
+            }
             OpenError::Descriptor(errno) => Self::System {
                 what: "duplicating a socket",
                 errno,
@@ -160,12 +161,16 @@ fn is_want_of_descriptors(errno: Option<Errno>) -> bool {
     matches!(errno, Some(Errno::MFILE | Errno::NFILE))
 }
 
+fn no_descriptors(error: &dyn std::fmt::Display) -> Error {
+    Error::NoDescriptors(format!(
+        "no file descriptors for a port: {error}; raise the limit (ulimit -n)"
+    ))
+}
+
 /// Each tier has a thread in the background.
 fn no_thread(error: &std::io::Error) -> Error {
     match Errno::from_io_error(error) {
-        errno if is_want_of_descriptors(errno) => Error::NoDescriptors(format!(
-            "no file descriptors for a port: {error}; raise the limit (ulimit -n)"
-        )),
+        errno if is_want_of_descriptors(errno) => no_descriptors(error),
         Some(Errno::AGAIN | Errno::NOMEM) => Error::NoMemory(format!(
             "cannot start the background thread: {error}; raise the limit (ulimit -u, ulimit -v)"
         )),
