@@ -77,14 +77,11 @@ impl Tiers {
         &self.bed
     }
 
-    /// The network tier, if this peer is reached by it.
+    /// The network tier, if this peer is reached by it. For what makes contact: the route is kept until a tier says that
+    /// the peer is gone or was not reached.
     #[inline]
     fn net_for(&mut self, peer: Address, up: &mut State) -> Option<&mut NetPort> {
-        let own = self.shm.shared().address;
-        if self.net.is_none() || peer == own || (peer.node == own.node && !self.is_udp_only) {
-            return None;
-        }
-        let tier = match up.routes.find(peer) {
+        let tier = match self.route(peer, up) {
             Some(tier) => tier,
             None => {
                 let tier = self.decide(peer);
@@ -95,13 +92,25 @@ impl Tiers {
         self.net.as_mut().filter(|_| tier == Tier::Net)
     }
 
+    /// The tier that reaches a peer, if that has been decided. Nothing is to be decided but for peers of other nodes.
+    #[inline]
+    fn route(&self, peer: Address, up: &mut State) -> Option<Tier> {
+        let own = self.shm.shared().address;
+        if self.net.is_none() || peer == own {
+            Some(Tier::Shm)
+        } else if self.is_udp_only {
+            Some(Tier::Net)
+        } else if peer.node == own.node {
+            Some(Tier::Shm)
+        } else {
+            up.routes.find(peer)
+        }
+    }
+
     /// Which tier reaches a peer that may be elsewhere: shared memory if the peer is in its folder, unless packets of the
     /// peer have come already.
     #[cold]
     fn decide(&mut self, peer: Address) -> Tier {
-        if self.is_udp_only {
-            return Tier::Net;
-        }
         let comes_by_packets = || self.net.as_ref().is_some_and(|net| net.knows(peer));
         match self.shm.knows(peer) || (!comes_by_packets() && self.shm.finds(peer)) {
             true => Tier::Shm,
@@ -125,8 +134,10 @@ impl Tiers {
 
     /// Longest unreliable message that this peer can be sent now.
     pub fn unreliable_max(&mut self, to: Address, up: &mut State) -> usize {
-        self.net_for(to, up)
-            .map_or(SYSTEM_MAX, |net| net.unreliable_max(to, up))
+        // To ask is no contact: no tier would say that the peer was not reached, so that nothing is kept.
+        let tier = self.route(to, up).unwrap_or_else(|| self.decide(to));
+        let net = self.net.as_mut().filter(|_| tier == Tier::Net);
+        net.map_or(SYSTEM_MAX, |net| net.unreliable_max(to, up))
     }
 
     /// Sends an unreliable message. False if it was dropped; the error is the longest that this peer can be sent now.
@@ -137,11 +148,17 @@ impl Tiers {
         data: &[u8],
         up: &mut State,
     ) -> Result<bool, usize> {
-        match self.net_for(to, up) {
+        let had_route = self.route(to, up).is_some();
+        let sent = match self.net_for(to, up) {
             Some(net) => net.send_unreliable(to, data, up),
             None if data.len() > SYSTEM_MAX => Err(SYSTEM_MAX),
             None => Ok(self.shm.send_unreliable(to, data, up)),
+        };
+        if sent.is_err() && !had_route {
+            // Nothing was sent, so that there was no contact.
+            up.routes.forget(to);
         }
+        sent
     }
 
     #[inline]

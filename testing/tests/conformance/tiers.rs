@@ -95,6 +95,27 @@ fn a_peer_that_comes_back_elsewhere_is_reached_where_it_is() {
 
 /// SEM-1.6
 #[test]
+fn what_makes_no_contact_decides_nothing() {
+    let here = World::<SingleCopy>::new();
+    let auto = |node| options(&here, node, here.folder()).device(Device::Auto);
+    let mut port = auto(0).open().unwrap();
+    let at = |number| Address {
+        node: node_of(1),
+        port: number,
+    };
+    // Nobody has these addresses yet, so that they would be looked for on another node.
+    let limit = port.unreliable_max(at(2000)).unwrap();
+    let too_long = vec![0; limit + 1];
+    let sent = port.send_unreliable(at(2001), &too_long);
+    assert!(matches!(sent, Err(Error::InvalidArgument(_))), "{sent:?}");
+    for number in [2000, 2001] {
+        let mut guest = auto(1).number(number).open().unwrap();
+        assert_eq!(meet(&mut port, &mut guest), Ok("shm".to_owned()));
+    }
+}
+
+/// SEM-1.6
+#[test]
 fn one_device_can_be_asked_for() {
     let (here, there) = (World::<SingleCopy>::new(), World::<SingleCopy>::new());
     let udp = |folder: &Path| options(&here, 3, folder).device(Device::Udp);
