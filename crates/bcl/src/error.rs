@@ -117,11 +117,7 @@ impl From<bcl_tier_shm::OpenError> for Error {
             }
             OpenError::Folder(_) => Self::Folder(error.to_string()),
             OpenError::Memory(memory) => memory.into(),
-            OpenError::Bell(errno) if is_want_of_descriptors(Some(errno)) => no_descriptors(&errno),
-            OpenError::Bell(errno) => Self::System {
-                what: "making a pipe for wake-ups",
-                errno,
-            },
+            OpenError::Bell(errno) => of_system("making a pipe for wake-ups", errno),
             OpenError::Thread(error) => no_thread(&error),
         }
     }
@@ -141,17 +137,8 @@ impl From<bcl_tier_net::OpenError> for Error {
                 Self::NoDescriptors(format!("{error}; raise the limit (ulimit -n)"))
             }
             OpenError::Bind(_) => Self::Configuration(error.to_string()),
-            OpenError::Random(errno) => Self::System {
-                what: "asking the kernel for random numbers",
-                errno,
-            },
-            OpenError::Descriptor(errno) if is_want_of_descriptors(Some(errno)) => {
-                no_descriptors(&errno)
-            }
-            OpenError::Descriptor(errno) => Self::System {
-                what: "duplicating a socket",
-                errno,
-            },
+            OpenError::Random(errno) => of_system("asking the kernel for random numbers", errno),
+            OpenError::Descriptor(errno) => of_system("duplicating a socket", errno),
             OpenError::Thread(error) => no_thread(&error),
         }
     }
@@ -159,6 +146,13 @@ impl From<bcl_tier_net::OpenError> for Error {
 
 fn is_want_of_descriptors(errno: Option<Errno>) -> bool {
     matches!(errno, Some(Errno::MFILE | Errno::NFILE))
+}
+
+fn of_system(what: &'static str, errno: Errno) -> Error {
+    match is_want_of_descriptors(Some(errno)) {
+        true => no_descriptors(&errno),
+        false => Error::System { what, errno },
+    }
 }
 
 fn no_descriptors(error: &dyn std::fmt::Display) -> Error {

@@ -22,6 +22,6 @@ mod window;
 pub use handles::{LinkInfo, MessageId, Source, SystemHandle, Target, Tier};
 pub use region::{Extent, Region, RegionPlace};
 pub use rma::{Action, RmaOp};
-pub use shared::Shared;
+pub use shared::{Shared, wait_for};
 pub use upcalls::Upcalls;
 pub use window::{WINDOW_COUNT, Window, WindowOffer, WindowTable, apply};

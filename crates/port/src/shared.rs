@@ -58,11 +58,7 @@ impl Shared {
         others: impl IntoIterator<Item = BorrowedFd<'a>>,
         timeout: Option<Duration>,
     ) -> Result<bool, Errno> {
-        let all = [self.bell.as_fd()].into_iter().chain(others);
-        let mut fds: Vec<_> = all
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .collect();
-        poll(&mut fds, timeout)
+        wait_for([self.bell.as_fd()].into_iter().chain(others), timeout)
     }
 
     /// Whether somebody has rung since the bell was silenced.
@@ -70,6 +66,21 @@ impl Shared {
         let mut bell = [PollFd::from_borrowed_fd(self.bell.as_fd(), PollFlags::IN)];
         poll(&mut bell, Some(Duration::ZERO)).unwrap_or(true)
     }
+}
+
+/// Waits until one of some descriptors is readable, or a signal comes; false on timeout.
+///
+/// # Errors
+/// What poll(2) says.
+pub fn wait_for<'a>(
+    descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
+    timeout: Option<Duration>,
+) -> Result<bool, Errno> {
+    let mut fds: Vec<_> = descriptors
+        .into_iter()
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
+    poll(&mut fds, timeout)
 }
 
 /// True if something is readable, or a signal came.

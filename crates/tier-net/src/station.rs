@@ -7,7 +7,6 @@ use std::time::Duration;
 use bcl_port::{Shared, SystemHandle, Upcalls};
 use bcl_shm::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::clock;
@@ -124,15 +123,7 @@ impl Station {
                 engine.next_timeout_ns().unwrap_or(deadline_ns)
             };
             let patience = clock::until(timer_ns.min(deadline_ns));
-            let timeout = Timespec {
-                tv_sec: patience.as_secs() as i64,
-                tv_nsec: i64::from(patience.subsec_nanos()),
-            };
-            let mut fds: Vec<_> = self
-                .descriptors()
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-                .collect();
-            let _ = rustix::event::poll(&mut fds, Some(&timeout));
+            let _ = bcl_port::wait_for(self.descriptors(), Some(patience));
             self.lock().turn(&mut unheard);
             unheard = Deferred::default();
         }
