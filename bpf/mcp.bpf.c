@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-// The interface program, or MCP (message control program, as the papers call the one on a network card): the receiver's half of the protocol for the ports that the agent has entered, done before
-// the kernel's network code sees the packet (spec/interface.md). Read from here:
+// The interface program, or MCP (message control program, as the papers call the one on a network card): the receiver's
+// half of the protocol for the ports that the agent has entered, done before the kernel's network code sees the packet
+// (spec/interface.md). Read from here:
 //
 //   mcp/packet.h      what a packet looks like              mcp/tables.h    what the agent enters, and what is shared
 //   mcp/work.h        one packet while it is dealt with     mcp/rules.h     which fields fit each other

@@ -1,5 +1,6 @@
-//! The interface program, or MCP (message control program; `bpf/mcp.bpf.c`, `spec/interface.md`): it is compiled into this crate, which loads it, attaches
-//! it, and reads and writes its tables. Nothing is needed at run time but the kernel.
+//! The interface program, or MCP (message control program; `bpf/mcp.bpf.c`, `spec/interface.md`): it is compiled into
+//! this crate, which loads it, attaches it, and reads and writes its tables. Nothing is needed at run time but the
+//! kernel.
 //!
 //! Read [`Mcp`], what can be done with the program, and [`Tables`], what it knows; how that lies in memory is in
 //! [`bcl_layout`].

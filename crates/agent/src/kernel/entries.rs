@@ -2,8 +2,8 @@
 //!
 //! The interface program finds an entry and uses it while it deals with a packet; meanwhile the kernel gives the place of
 //! an entry that is removed to the next one that is entered. So between removing and entering the agent waits until no
-//! packet is left that can have found the old one ([`Kernel::await_packets`]): else a packet of one user's could change what is
-//! another's.
+//! packet is left that can have found the old one ([`Kernel::await_packets`]): else a packet of one user's could change
+//! what is another's.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -33,7 +33,8 @@ impl Flight {
     }
 }
 
-/// See the module. 104 bytes for each packet; the table grows to what the peer's receive window lets leave, and is let go when idle.
+/// See the module. 104 bytes for each packet; the table grows to what the peer's receive window lets leave, and is let
+/// go when idle.
 #[derive(Debug, Clone, Default)]
 pub struct Flights {
     ring: VecDeque<Flight>,
