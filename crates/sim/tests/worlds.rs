@@ -53,11 +53,23 @@ const ONCE_WRONG: &[(&str, u64, &str)] = &[
 ];
 
 /// The same, with interface programs.
-const ONCE_WRONG_WITH_INTERFACES: &[(&str, u64, &str)] = &[(
-    "full",
-    3017,
-    "where packets cannot be made longer, nothing behind a refused message was ever acknowledged",
-)];
+const ONCE_WRONG_WITH_INTERFACES: &[(&str, u64, &str)] = &[
+    (
+        "full",
+        3017,
+        "where packets cannot be made longer, nothing behind a refused message was ever acknowledged",
+    ),
+    (
+        "lengths",
+        233,
+        "a packet that the path swallowed raised no doubt, as the interface program told of those after it",
+    ),
+    (
+        "lengths",
+        1732,
+        "packets that came more often than timers may fire put a timer off for ever",
+    ),
+];
 
 /// What is wrong with a world, if anything is.
 fn wrong(plan: Plan) -> Option<String> {

@@ -102,8 +102,9 @@ impl Connection {
         if entry.dropped.is_none_or(|last| before(last, sequence)) {
             entry.dropped = Some(sequence);
         }
+        let is_piece = header.kind == Kind::Piece;
         Ok(match entry.step {
-            Step::Entered { since } => cx.now.since(since) >= STRAGGLERS_FOR,
+            Step::Entered { since } => is_piece || cx.now.since(since) >= STRAGGLERS_FOR,
             Step::Waiting | Step::Returning => false,
         })
     }

@@ -267,21 +267,20 @@ impl Flights {
     }
 
     /// The receiver has dropped `sequence`, for it came before others: all up to it were dropped or are lost,
-    /// but for those that were sent less than a round trip ago. Returns how many.
-    pub fn lose_until(&mut self, now: Time, sequence: u32, trip: Span) -> u32 {
+    /// but for those that were sent less than a round trip ago.
+    pub fn lose_until(&mut self, now: Time, sequence: u32, trip: Span) -> Lost {
+        let mut found = Lost::default();
         let end = distance(sequence, self.first) + 1;
         if end > self.ring.len() as i32 {
-            return 0;
+            return found;
         }
-        let mut found = 0;
         for flight in self.ring.iter_mut().take(end.max(0) as usize) {
             if flight.state == State::UnderWay && now.since(flight.sent_at) >= trip {
-                flight.state = State::Lost;
-                found += 1;
+                flight.lose(&mut found);
             }
         }
-        self.under_way -= found;
-        self.lost += found;
+        self.under_way -= found.count;
+        self.lost += found.count;
         found
     }
 

@@ -175,9 +175,11 @@ impl Connection {
     #[cold]
     fn on_dropped(&mut self, sequence: u32, now: Time) {
         let trip = self.trip.base().unwrap_or_default();
-        if self.flights.lose_until(now, sequence, trip) > 0 {
+        let found = self.flights.lose_until(now, sequence, trip);
+        if found.count > 0 {
             // What was dropped because of others is no sign that the network is full.
             self.congestion.on_lost(now, 1, self.trip.smoothed());
+            self.on_long_lost(found.longest);
         }
     }
 

@@ -155,9 +155,10 @@ impl Endpoint {
             return;
         };
         let deadline = connection.deadline(now, &self.common.config);
-        if connection.timer.is_none_or(|timer| deadline < timer) {
-            // What is due already waits for something else than time, such as its turn to be sent.
-            let at = deadline.max(now + OVERDUE_PAUSE);
+        // What is due already waits for something else than time, such as its turn to be sent.
+        let at = deadline.max(now + OVERDUE_PAUSE);
+        // A timer that is set is never put off: what comes more often than the pause would do so for ever.
+        if connection.timer.is_none_or(|timer| at < timer) {
             connection.timer = Some(at);
             self.timers.push(Reverse((at, place, connection.id)));
         }
