@@ -69,6 +69,16 @@ const ONCE_WRONG_WITH_INTERFACES: &[(&str, u64, &str)] = &[
         1732,
         "packets that came more often than timers may fire put a timer off for ever",
     ),
+    (
+        "lengths",
+        109053,
+        "a stopped process whose ring was full was shown the same packets each round trip",
+    ),
+    (
+        "lengths",
+        309372,
+        "the same where no round trip had been measured",
+    ),
 ];
 
 /// What is wrong with a world, if anything is.

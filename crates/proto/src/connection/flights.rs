@@ -8,6 +8,11 @@ use bcl_wire::serial::distance;
 use super::packet::{Content, Packet};
 use crate::time::{Span, Time};
 
+/// What a receiver has no room for is shown to it again after twice this, or the round trip if that is longer, and
+/// each time after twice as long, up to the second ([WIRE-7.6]).
+const DROPPED_PAUSE: Span = Span::from_us(10);
+const DROPPED_PAUSE_MAX: Span = Span::from_ms(10);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     UnderWay,
@@ -23,11 +28,29 @@ struct Flight {
     sent_at: Time,
     sends: u32,
     state: State,
+    /// The receiver has dropped it as it was sent last: it is lost, but need not leave again at once.
+    is_dropped: bool,
 }
 
 impl Flight {
+    /// What a receiver drops again and again, as its ring is full, comes ever more seldom.
+    fn is_back_at(&self, trip: Span) -> Time {
+        let pause = match self.sends {
+            1 => trip,
+            sends => trip.max(DROPPED_PAUSE).times(1 << (sends - 1).min(16)),
+        };
+        self.sent_at + pause.min(DROPPED_PAUSE_MAX).max(trip)
+    }
+
+    fn leave_again(&mut self, now: Time) {
+        self.sent_at = now;
+        self.sends += 1;
+        self.is_dropped = false;
+    }
+
     fn lose(&mut self, found: &mut Lost) {
         self.state = State::Lost;
+        self.is_dropped = false;
         found.count += 1;
         found.longest = found.longest.max(self.packet.len_bytes());
     }
@@ -48,6 +71,8 @@ pub struct Flights {
     rack_trip: Span,
     /// One past the highest sequence known to have arrived.
     highest: u32,
+    /// One past the highest sequence that the receiver has dropped.
+    dropped_end: u32,
 }
 
 /// What an acknowledgement has told.
@@ -131,6 +156,7 @@ impl Flights {
             sent_at: now,
             sends: 1,
             state: State::UnderWay,
+            is_dropped: false,
         });
         self.under_way += 1;
         sequence
@@ -167,6 +193,9 @@ impl Flights {
         }
         if distance(self.first, self.highest) > 0 {
             self.highest = self.first;
+        }
+        if distance(self.first, self.dropped_end) > 0 {
+            self.dropped_end = self.first;
         }
         if let Some(bits) = selective.filter(|_| ahead >= 0) {
             self.acknowledge_bits(now, bits, &mut latest, &mut progress)?;
@@ -267,21 +296,37 @@ impl Flights {
     }
 
     /// The receiver has dropped `sequence`, for it came before others: all up to it were dropped or are lost,
-    /// but for those that were sent less than a round trip ago.
-    pub fn lose_until(&mut self, now: Time, sequence: u32, trip: Span) -> Lost {
-        let mut found = Lost::default();
+    /// but for those that were sent less than a round trip ago. [`find_dropped`](Self::find_dropped) has them.
+    pub fn on_dropped(&mut self, now: Time, sequence: u32, trip: Span) {
         let end = distance(sequence, self.first) + 1;
         if end > self.ring.len() as i32 {
-            return found;
+            return;
         }
         for flight in self.ring.iter_mut().take(end.max(0) as usize) {
-            if flight.state == State::UnderWay && now.since(flight.sent_at) >= trip {
-                flight.lose(&mut found);
+            flight.is_dropped |= now.since(flight.sent_at) >= trip;
+        }
+        if distance(sequence, self.dropped_end) >= 0 {
+            self.dropped_end = sequence.wrapping_add(1);
+        }
+    }
+
+    /// Takes for lost what the receiver has dropped, once it may leave again. Returns which, and when to look again
+    /// for more.
+    pub fn find_dropped(&mut self, now: Time, trip: Span) -> (Lost, Option<Time>) {
+        let (mut found, mut look_again): (Lost, Option<Time>) = (Lost::default(), None);
+        let end = distance(self.dropped_end, self.first).max(0) as usize;
+        for flight in self.ring.iter_mut().take(end) {
+            if flight.state == State::UnderWay && flight.is_dropped {
+                let at = flight.is_back_at(trip);
+                match at <= now {
+                    true => flight.lose(&mut found),
+                    false => look_again = Some(look_again.map_or(at, |other| at.min(other))),
+                }
             }
         }
         self.under_way -= found.count;
         self.lost += found.count;
-        found
+        (found, look_again)
     }
 
     /// A timeout: nothing that is under way is believed to arrive any more.
@@ -320,8 +365,7 @@ impl Flights {
             .position(|flight| flight.state == State::Lost && flight.packet.len_bytes() <= limit)?;
         let flight = &mut self.ring[index];
         flight.state = State::UnderWay;
-        flight.sent_at = now;
-        flight.sends += 1;
+        flight.leave_again(now);
         self.lost -= 1;
         self.under_way += 1;
         Some((self.first.wrapping_add(index as u32), flight.packet))
@@ -334,8 +378,7 @@ impl Flights {
             .iter()
             .rposition(|flight| flight.state == State::UnderWay)?;
         let flight = &mut self.ring[index];
-        flight.sent_at = now;
-        flight.sends += 1;
+        flight.leave_again(now);
         Some((self.first.wrapping_add(index as u32), flight.packet))
     }
 
@@ -416,6 +459,60 @@ mod tests {
         let (found, look_again) = flights.find_lost(Time(1_500), Span(100));
         assert_eq!((found.count, look_again), (0, Some(Time(1_599))));
         assert_eq!(flights.find_lost(Time(1_599), Span(100)).0.count, 1);
+    }
+
+    /// [WIRE-7.6]: the first time it leaves again at once, then after pauses that double.
+    #[test]
+    fn what_is_dropped_each_time_leaves_ever_more_seldom() {
+        let mut flights = flights(3, u32::MAX);
+        let (trip, mut now) = (Span::from_us(15), Time(20_000));
+        let mut pauses = Vec::new();
+        for _ in 0..12 {
+            let left_at = now;
+            now += trip;
+            flights.on_dropped(now, 0, trip);
+            let (mut found, look_again) = flights.find_dropped(now, trip);
+            if let Some(at) = look_again {
+                assert_eq!(found.count, 0);
+                now = at;
+                (found, _) = flights.find_dropped(now, trip);
+            }
+            assert_eq!((found.count, flights.under_way()), (2, 1));
+            assert_eq!(flights.find_dropped(now, trip).0.count, 0);
+            pauses.push(now.since(left_at).0);
+            assert_eq!(flights.resend_lost(now, u16::MAX).unwrap().0, u32::MAX);
+            assert_eq!(flights.resend_lost(now, u16::MAX).unwrap().0, 0);
+        }
+        let doubled: Vec<u64> = (0..12).map(|n| (15_000 << n).min(10_000_000)).collect();
+        assert_eq!(pauses, doubled);
+        flights.acknowledge(now, 2, None).unwrap();
+        assert!(flights.is_empty());
+    }
+
+    /// A round trip of next to nothing, or one that nobody has measured, doubled, is next to nothing.
+    #[test]
+    fn where_round_trips_are_short_the_pauses_are_not() {
+        let mut flights = flights(1, 0);
+        let now = Time(10_000);
+        flights.on_dropped(now, 0, Span::ZERO);
+        assert_eq!(flights.find_dropped(now, Span::ZERO).0.count, 1);
+        flights.resend_lost(now, u16::MAX);
+        flights.on_dropped(now, 0, Span::ZERO);
+        let (found, look_again) = flights.find_dropped(now, Span::ZERO);
+        assert_eq!(
+            (found.count, look_again),
+            (0, Some(now + Span::from_us(20)))
+        );
+    }
+
+    #[test]
+    fn a_packet_sent_since_was_not_dropped() {
+        let mut flights = flights(2, 0);
+        flights.on_dropped(Time(1_050), 1, Span(100));
+        assert_eq!(
+            flights.find_dropped(Time(9_000), Span(100)),
+            (Lost::default(), None)
+        );
     }
 
     #[test]

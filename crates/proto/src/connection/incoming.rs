@@ -162,25 +162,28 @@ impl Connection {
 
     pub(super) fn find_lost(&mut self, now: Time) {
         let reordering = Recovery::reordering(&self.trip);
-        let (found, look_again) = self.flights.find_lost(now, reordering);
-        self.recovery.look_again_at(look_again);
-        if found.count > 0 {
-            self.congestion
-                .on_lost(now, found.count, self.trip.smoothed());
-            self.on_long_lost(found.longest);
+        let (lost, lost_at) = self.flights.find_lost(now, reordering);
+        let (dropped, dropped_at) = self.flights.find_dropped(now, self.shortest_trip());
+        self.recovery
+            .look_again_at(lost_at.into_iter().chain(dropped_at).min());
+        // What was dropped because of others is no sign that the network is full.
+        let losses = lost.count + dropped.count.min(1);
+        if losses > 0 {
+            self.congestion.on_lost(now, losses, self.trip.smoothed());
+            self.on_long_lost(lost.longest.max(dropped.longest));
         }
     }
 
     /// The peer has dropped a packet that came before others, and all between.
     #[cold]
     fn on_dropped(&mut self, sequence: u32, now: Time) {
-        let trip = self.trip.base().unwrap_or_default();
-        let found = self.flights.lose_until(now, sequence, trip);
-        if found.count > 0 {
-            // What was dropped because of others is no sign that the network is full.
-            self.congestion.on_lost(now, 1, self.trip.smoothed());
-            self.on_long_lost(found.longest);
-        }
+        let trip = self.shortest_trip();
+        self.flights.on_dropped(now, sequence, trip);
+        self.find_lost(now);
+    }
+
+    fn shortest_trip(&self) -> Span {
+        self.trip.base().unwrap_or_default()
     }
 
     fn on_nak(&mut self, header: &Header, now: Time) {
