@@ -114,7 +114,11 @@ impl Front {
             let mut begun = state.outcomes.iter().flatten();
             begun.any(|outcome| outcome.is_ours && !outcome.is_done)
         });
-        if !is_busy && self.port.remove_window(number).is_none() {
+        if !is_busy
+            && self.port.remove_window(number).is_none()
+            // What lies in the ring for the program to do comes before what the interface program would do from now on.
+            && self.port.ring.next_record().is_none()
+        {
             let window = Window {
                 memory: Vec::new(),
                 len_bytes: memory.window.len() as u64,
