@@ -34,7 +34,7 @@ impl Control {
         self.given_back[given_back_slot(connection)]
     }
 
-    /// Gives back this connection and all that share its byte; or ends that.
+    /// Gives this connection back; or ends that.
     pub fn give_back(&mut self, connection: u32, is_given_back: bool) {
         self.given_back[given_back_slot(connection)] = is_given_back;
     }

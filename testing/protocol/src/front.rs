@@ -86,9 +86,11 @@ impl World {
         while front.has_agent
             && let Some(entering) = endpoint.next_to_enter(now, port)
         {
+            front.port.control.give_back(entering.id, true);
             front.port.enter_connection(entering.into());
             front.entered.push(entering.id);
-            endpoint.entered(now, entering.id, port);
+            let is_entered = endpoint.entered(now, entering.id, port);
+            front.port.control.give_back(entering.id, !is_entered);
         }
         while let Some(id) = endpoint.next_to_take_back() {
             front.port.control.give_back(id, true);

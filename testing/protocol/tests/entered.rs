@@ -218,3 +218,50 @@ fn what_goes_on_to_come_past_the_interface_program_is_taken_back() {
     assert!(world.hosts[1].endpoint.drops().bypass > 0);
     assert!(state.is_some() && world.front().port.control.is_given_back(id));
 }
+
+// MCP-1.5
+#[test]
+fn a_connection_that_was_taken_back_is_entered_again_once_nothing_is_kept_for_it() {
+    let mut world = set_up(7);
+    let id = world.front().entered[0];
+    world.act(1, |endpoint, _, _| endpoint.give_back(id));
+    world.run(Span::from_ms(500));
+    world.send_system(0, 1, &[1]);
+    world.run(Span::from_ms(1));
+    assert_eq!(world.front().entered, [id]);
+
+    // What is refused is for the program to take.
+    world.run(Span::from_ms(600));
+    world.hosts[1].port.is_full = true;
+    world.send_system(0, 1, &[2]);
+    world.run(Span::from_ms(1));
+    assert_eq!(world.front().entered, [id]);
+
+    world.hosts[1].port.is_full = false;
+    world.run(Span::from_ms(500));
+    world.send_system(0, 1, &[3]);
+    world.run(Span::from_ms(10));
+    assert_eq!(world.front().entered, [id, id]);
+    assert!(!world.front().port.control.is_given_back(id));
+    let before = world.hosts[1].endpoint.drops().bypass;
+    world.send_system(0, 1, &[4]);
+    world.run(Span::from_ms(10));
+    assert_eq!(messages(&mut world, 1), [1, 2, 3, 4]);
+    assert_eq!(world.hosts[1].endpoint.drops().bypass, before);
+}
+
+#[test]
+fn a_connection_is_not_entered_again_whose_peer_has_used_a_window() {
+    let mut world = set_up(8);
+    let id = world.front().entered[0];
+    world.hosts[1].port.windows.insert(1, vec![0; 64]);
+    rma(&mut world, 1, 8, Action::Atomic(Atomic::FetchAdd(1)));
+    world.run(Span::from_ms(1));
+    world.act(1, |endpoint, _, _| endpoint.give_back(id));
+    for number in 1..8 {
+        world.send_system(0, 1, &[number]);
+        world.run(Span::from_ms(500));
+    }
+    assert_eq!(messages(&mut world, 1), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(world.front().entered, [id]);
+}

@@ -2,7 +2,7 @@
 //!
 //! From the set-up on it *waits*: nothing sequenced is taken from the socket until the agent has answered. Then it is
 //! *entered*: what comes is told by records. If packets go on to come past the interface program it *returns*: what the
-//! interface program knows is waited for, and then the connection is as any other.
+//! interface program knows is waited for, and then the connection is as any other. After a pause it waits again.
 
 use bcl_layout::Record;
 use bcl_wire::serial::before;
@@ -24,6 +24,9 @@ const STRAGGLERS_FOR: Span = Span::from_ms(100);
 /// Until a refusal is told again ([MCP-6.4]), at first and at last.
 const FIRST_PAUSE: Span = Span::from_ms(2);
 const LAST_PAUSE: Span = Span::from_ms(100);
+/// Until a connection that is not entered any more, or could not be, is to be entered again: at first and at last.
+const FIRST_ABSENCE: Span = Span::from_ms(1_000);
+const LAST_ABSENCE: Span = Span::from_ms(64_000);
 
 /// See the module.
 #[derive(Debug)]
@@ -41,6 +44,26 @@ pub enum Step {
     Returning,
 }
 
+/// When a connection that the interface program does not have is to be entered.
+#[derive(Debug, Default)]
+pub struct Absence {
+    until: Option<Time>,
+    pause: Span,
+}
+
+impl Absence {
+    fn begin(&mut self, now: Time) {
+        let was_long_ago = self
+            .until
+            .is_some_and(|until| now.since(until) > LAST_ABSENCE);
+        self.pause = match was_long_ago {
+            true => FIRST_ABSENCE,
+            false => self.pause.times(2).max(FIRST_ABSENCE).min(LAST_ABSENCE),
+        };
+        self.until = Some(now + self.pause);
+    }
+}
+
 impl Connection {
     /// The connection is agreed; an interface program may be going to have it ([MCP-1.5]).
     pub fn await_interface(&mut self, config: &Config) {
@@ -53,23 +76,49 @@ impl Connection {
         }
     }
 
-    /// The agent has entered it.
-    pub fn on_entered(&mut self, now: Time) {
-        let Some(entry) = self.entry.as_deref_mut() else {
-            return;
+    /// The agent has entered it. Whether it has waited for that.
+    pub fn on_entered(&mut self, now: Time) -> bool {
+        let entry = self.entry.as_deref_mut();
+        let Some(entry) = entry.filter(|entry| entry.step == Step::Waiting) else {
+            return false;
         };
-        if entry.step == Step::Waiting {
-            entry.step = Step::Entered { since: now };
-            self.inbox.is_entered = true;
-            self.dropped = entry.dropped.take();
-            self.acks.at_once(now);
-        }
+        entry.step = Step::Entered { since: now };
+        self.inbox.is_entered = true;
+        self.dropped = entry.dropped.take();
+        self.acks.at_once(now);
+        true
     }
 
     /// The agent has not entered it.
     pub fn on_not_entered(&mut self, now: Time) {
         self.dropped = self.entry.take().and_then(|entry| entry.dropped);
+        self.absence.begin(now);
         self.acks.at_once(now);
+    }
+
+    /// A packet came by the socket: whether the interface program is to have the next, now that it has not had them for
+    /// a while ([MCP-1.5]).
+    #[inline]
+    pub fn waits_again(&mut self, now: Time) -> bool {
+        self.absence.until.is_some_and(|until| until <= now) && self.wait_again()
+    }
+
+    #[cold]
+    fn wait_again(&mut self) -> bool {
+        let is_free =
+            self.entry.is_none() && self.is_up() && !self.is_closing && !self.has_departed;
+        let has_nothing_early = !self.receive_window.has_gaps() && self.assembly.is_none();
+        let waits = is_free
+            && has_nothing_early
+            && !self.inbox.refusals.is_refusing()
+            && !self.owner.was_asked();
+        if waits {
+            self.entry = Some(Box::new(Entry {
+                step: Step::Waiting,
+                dropped: None,
+            }));
+        }
+        waits
     }
 
     /// Goes on where the interface program has stopped ([MCP-6.3]).
@@ -126,7 +175,6 @@ impl Connection {
             rail: 0,
         };
         let payload = record.payload;
-        self.on_entered(cx.now);
         self.on_any(header, payload, cx)?;
         self.receive_window.on_told(record.ack);
         match header.kind {

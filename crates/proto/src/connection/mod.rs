@@ -43,7 +43,7 @@ use crate::upcalls::Upcalls;
 
 use acks::Acks;
 use congestion::Congestion;
-use entry::Entry;
+use entry::{Absence, Entry};
 use flights::Flights;
 use liveness::Liveness;
 use moving::Moving;
@@ -151,6 +151,7 @@ pub struct Connection {
 
     /// An interface program does the receiving half, or is going to.
     pub entry: Option<Box<Entry>>,
+    absence: Absence,
     /// A packet that came and was dropped, to be told with the next ACK ([WIRE-2.8]).
     dropped: Option<u32>,
     /// When a refusal is told again, and after what pause.
@@ -221,6 +222,7 @@ impl Connection {
             asks_interface: false,
             asked: 0,
             entry: None,
+            absence: Absence::default(),
             dropped: None,
             tell_at: None,
             tell_pause: Span::ZERO,

@@ -1,14 +1,15 @@
 //! What the driver of a port has to do with an interface program and the agent that enters connections into its
 //! tables ([MCP-1.5], [MCP-6]).
 //!
-//! After each call that handles something: ask for [`Endpoint::next_to_enter`] and have the agent enter it, then
-//! [`entered`](Endpoint::entered) or [`not_entered`](Endpoint::not_entered); meanwhile its sequenced packets are lost.
-//! [`Endpoint::next_to_take_back`]: give it back on the control page, ask the agent for its state and to remove it,
-//! handle all records of the ring, then [`taken_back`](Endpoint::taken_back). [`Endpoint::next_to_remove`]: have the agent
-//! remove it. And say [`refuse_system`](Endpoint::refuse_system) on the control page whenever that has changed.
+//! After each call that handles something: ask for [`Endpoint::next_to_enter`], give that back on the control page, so
+//! that nothing is taken for it yet, and have the agent enter it, then [`entered`](Endpoint::entered)
+//! or [`not_entered`](Endpoint::not_entered); meanwhile its sequenced packets are lost. [`Endpoint::next_to_take_back`]:
+//! give it back on the control page, ask the agent for its state and to remove it, handle all records of the ring, then
+//! [`taken_back`](Endpoint::taken_back). [`Endpoint::next_to_remove`]: have the agent remove it. And say
+//! [`refuse_system`](Endpoint::refuse_system) on the control page whenever that has changed. The agent is asked in this
+//! order, and does things in it.
 
 use bcl_layout::Record;
-use bcl_layout::control::given_back_slot;
 use bcl_types::{Address, Cause};
 use bcl_wire::Header;
 
@@ -69,7 +70,7 @@ impl Endpoint {
                 ours: connection.keys.ours.to_bytes(),
                 expected: connection.expected(),
             };
-            if !self.taken_back.contains(&given_back_slot(id)) {
+            if self.slots.take(id) {
                 return Some(entering);
             }
             self.not_entered(now, id, up);
@@ -77,22 +78,22 @@ impl Endpoint {
         None
     }
 
-    /// The agent has entered a connection: the interface program takes what comes for it from now on.
-    pub fn entered(&mut self, now: Time, id: u32, up: &mut impl Upcalls) {
+    /// The agent has entered a connection. True: the interface program has it as soon as it is no longer given back on
+    /// the control page. False: it has ended meanwhile.
+    #[must_use]
+    pub fn entered(&mut self, now: Time, id: u32, up: &mut impl Upcalls) -> bool {
         let Some(place) = self.connections.place_of(id) else {
-            return;
+            return false;
         };
-        if let Some(connection) = self.connections.get_mut(place) {
-            connection.on_entered(now);
-        }
-        if self.taken_back.contains(&given_back_slot(id)) {
-            self.begin_return(id);
-        }
+        let connection = self.connections.get_mut(place);
+        let is_entered = connection.is_some_and(|connection| connection.on_entered(now));
         self.follow_up(place, now, Ok(()), up);
+        is_entered
     }
 
-    /// The agent cannot, or will not, enter a connection: it goes on without.
+    /// The agent cannot, or will not, enter a connection: it goes on without, and is to be entered some time later.
     pub fn not_entered(&mut self, now: Time, id: u32, up: &mut impl Upcalls) {
+        self.slots.free(id);
         let Some(place) = self.connections.place_of(id) else {
             return;
         };
@@ -154,20 +155,8 @@ impl Endpoint {
         self.follow_up(place, now, result.map(drop), up);
     }
 
-    /// The interface program is to leave this connection alone from now on, and with it those that it cannot tell
-    /// from it on the control page.
+    /// The interface program is to leave this connection alone from now on.
     pub fn give_back(&mut self, id: u32) {
-        let shared = given_back_slot(id);
-        if !self.taken_back.contains(&shared) {
-            self.taken_back.push(shared);
-        }
-        let ids: Vec<u32> = self.connections.iter().map(|other| other.id).collect();
-        for id in ids.into_iter().filter(|id| given_back_slot(*id) == shared) {
-            self.begin_return(id);
-        }
-    }
-
-    fn begin_return(&mut self, id: u32) {
         let connection = self
             .connections
             .place_of(id)
@@ -201,6 +190,7 @@ impl Endpoint {
         else {
             return;
         };
+        self.slots.free(id);
         let result = match state {
             Some(state) => {
                 connection.take_back(now, state);

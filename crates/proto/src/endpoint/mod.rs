@@ -6,6 +6,7 @@ mod refusing;
 mod requests;
 mod sending;
 mod setting_up;
+mod slots;
 mod table;
 
 use std::cmp::Reverse;
@@ -30,6 +31,7 @@ use crate::transmit::Transmit;
 use crate::upcalls::Upcalls;
 
 pub use entering::{Entering, Told};
+use slots::Slots;
 use table::Table;
 
 // A system message goes with its announcement, however long it is.
@@ -58,8 +60,7 @@ pub struct Endpoint {
     /// Attempts at connections so far.
     attempts: u32,
     refused_at: Time,
-    /// Connections that were taken back, by their places on the control page.
-    taken_back: Vec<usize>,
+    slots: Slots,
 }
 
 impl Endpoint {
@@ -95,7 +96,7 @@ impl Endpoint {
             ended: EndedList::default(),
             attempts: 0,
             refused_at: Time(0),
-            taken_back: Vec::new(),
+            slots: Slots::default(),
         }
     }
 
@@ -170,6 +171,7 @@ impl Endpoint {
             return;
         };
         if connection.entry.is_some() {
+            self.slots.free(connection.id);
             self.common.to_remove.push_back(connection.id);
         }
         if let Some(agreed) = connection.agreed {

@@ -51,6 +51,11 @@ impl Owner {
         self.answers.len() < ANSWERS_MAX
     }
 
+    /// Whether the peer has asked for anything.
+    pub fn was_asked(&self) -> bool {
+        self.outcomes.is_some() || self.has_answers()
+    }
+
     /// What an interface program has performed, and what it has left to us.
     pub fn resume(&mut self, outcomes: &[Option<progress::Outcome>]) {
         for (slot, theirs) in outcomes.iter().enumerate().take(SLOTS) {

@@ -42,6 +42,8 @@ enum Wish {
 enum Answer {
     Entered(u32),
     NotEntered(u32),
+    /// It has ended before it said whether it has done it.
+    Unknown(u32),
     Returned(u32, Option<ConnectionState>),
 }
 
@@ -180,8 +182,16 @@ impl Front {
         self.port.control.sleeps = is_empty;
         for answer in std::mem::take(&mut self.answers) {
             match answer {
-                Answer::Entered(id) => endpoint.entered(Time(now_ns), id, memory),
+                Answer::Entered(id) => {
+                    if endpoint.entered(Time(now_ns), id, memory) {
+                        self.port.control.give_back(id, false);
+                    }
+                }
                 Answer::NotEntered(id) => endpoint.not_entered(Time(now_ns), id, memory),
+                Answer::Unknown(id) => {
+                    self.ask(now_ns, Wish::Remove(id));
+                    endpoint.not_entered(Time(now_ns), id, memory);
+                }
                 Answer::Returned(id, state) if is_empty => {
                     endpoint.taken_back(Time(now_ns), id, state.as_ref(), memory);
                 }
@@ -189,6 +199,7 @@ impl Front {
             }
         }
         while let Some(entering) = endpoint.next_to_enter(Time(now_ns), memory) {
+            self.port.control.give_back(entering.id, true);
             self.ask(now_ns, Wish::Enter(entering.into()));
         }
         while let Some(id) = endpoint.next_to_take_back() {
@@ -227,6 +238,8 @@ impl Front {
 
     fn ask(&mut self, now_ns: u64, what: Wish) {
         let at_ns = now_ns + self.random.between(1, self.agent_ns);
+        let last_ns = self.asked.last().map_or(0, |last| last.at_ns);
+        let at_ns = at_ns.max(last_ns);
         self.asked.push(Asked { at_ns, what });
     }
 
@@ -245,7 +258,10 @@ impl Front {
                 Wish::Enter(entry) => {
                     self.port.enter_connection(entry);
                     self.entered.push(entry.id);
-                    self.answers.push(Answer::Entered(entry.id));
+                    self.answers.push(match self.random.one_in(16) {
+                        true => Answer::Unknown(entry.id),
+                        false => Answer::Entered(entry.id),
+                    });
                 }
                 Wish::Return(id) => {
                     let state = self.port.remove_connection(id);
