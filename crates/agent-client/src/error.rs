@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bcl_node::fdpass::FdPassError;
 
@@ -49,10 +50,10 @@ pub enum AgentError {
     #[error("the agent has closed the connection: see `journalctl -u bcld`")]
     Gone,
     /// The agent does not answer.
-    #[error("the agent has not answered within {seconds} s: see `systemctl status bcld`")]
+    #[error("the agent has not answered within {time:?}: see `systemctl status bcld`")]
     Silent {
         /// How long it was waited for.
-        seconds: u64,
+        time: Duration,
     },
     /// The answer is not what was asked for.
     #[error("the agent's answer cannot be used: {0}; install agent and library from one release")]

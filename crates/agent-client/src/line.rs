@@ -1,7 +1,7 @@
 //! One connection to the agent: a request, its answer.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -29,56 +29,67 @@ pub(crate) type Reply = (Answer, Vec<OwnedFd>);
 impl Line {
     /// Connects, and hears that the agent is ready.
     pub fn connect(path: &Path) -> Result<Line, AgentError> {
-        let not_there = |errno: Errno| AgentError::NotThere {
+        let line = Line::dial(path, SocketFlags::CLOEXEC)?;
+        check_greeting(line.hear()?.0)?;
+        Ok(line)
+    }
+
+    /// Connects, if the agent takes the connection at once; it speaks first.
+    pub fn dial_at_once(path: &Path) -> Result<Line, AgentError> {
+        Line::dial(path, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+    }
+
+    fn dial(path: &Path, flags: SocketFlags) -> Result<Line, AgentError> {
+        let not_there = |source: io::Error| AgentError::NotThere {
             path: path.to_owned(),
-            source: io::Error::from(errno),
+            source,
         };
-        let socket = dial(path).map_err(not_there)?;
-        let uid = peer_credentials(&socket)
-            .map_err(|source| AgentError::NotThere {
-                path: path.to_owned(),
-                source,
-            })?
-            .uid;
+        let socket = dial(path, flags).map_err(|errno| not_there(errno.into()))?;
+        let uid = peer_credentials(&socket).map_err(not_there)?.uid;
         // AGENT-1.2
         if uid != 0 && uid != rustix::process::geteuid().as_raw() {
             let path = path.to_owned();
             return Err(AgentError::Stranger { path, uid });
         }
-        let line = Line { socket };
-        match line.hear()?.0 {
-            Answer::Ready {
-                version: VERSION, ..
-            } => Ok(line),
-            Answer::Ready { version, agent, .. } => Err(AgentError::Version { agent, version }),
-            Answer::Failed(failure) => Err(AgentError::Refused(failure)),
-            other => Err(unexpected(&other)),
-        }
+        Ok(Line { socket })
     }
 
     /// Asks, and waits for the answer. [`FdPassError::Closed`] means that the agent has not seen the request.
     pub fn ask(&self, request: &Request) -> Result<Reply, AgentError> {
-        let datagram = message::write(request)?;
-        fdpass::send(&self.socket, &datagram, &[])?;
+        self.say(request)?;
         match self.hear()? {
             (Answer::Failed(failure), _) => Err(AgentError::Refused(failure)),
             reply => Ok(reply),
         }
     }
 
+    /// Sends a request; [`FdPassError::WouldBlock`] if there is no room for it.
+    pub fn say(&self, request: &Request) -> Result<(), AgentError> {
+        let datagram = message::write(request)?;
+        Ok(fdpass::send(&self.socket, &datagram, &[])?)
+    }
+
+    /// What the agent has said, if it has.
+    pub fn hear_at_once(&self) -> Result<Option<Reply>, AgentError> {
+        let mut buffer = [0; MAX_ANSWER_BYTES];
+        match fdpass::recv(&self.socket, &mut buffer) {
+            Ok(received) if received.len_bytes == 0 => Err(AgentError::Gone),
+            Ok(received) => {
+                let answer = message::read(&buffer[..received.len_bytes])?;
+                Ok(Some((answer, received.fds)))
+            }
+            Err(FdPassError::WouldBlock) => Ok(None),
+            Err(FdPassError::Closed) => Err(AgentError::Gone),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn hear(&self) -> Result<Reply, AgentError> {
         let deadline = Instant::now() + PATIENCE;
-        let mut buffer = [0; MAX_ANSWER_BYTES];
         loop {
-            match fdpass::recv(&self.socket, &mut buffer) {
-                Ok(received) if received.len_bytes == 0 => return Err(AgentError::Gone),
-                Ok(received) => {
-                    let answer = message::read(&buffer[..received.len_bytes])?;
-                    return Ok((answer, received.fds));
-                }
-                Err(FdPassError::WouldBlock) => self.await_answer(deadline)?,
-                Err(FdPassError::Closed) => return Err(AgentError::Gone),
-                Err(error) => return Err(error.into()),
+            match self.hear_at_once()? {
+                Some(reply) => return Ok(reply),
+                None => self.await_answer(deadline)?,
             }
         }
     }
@@ -86,8 +97,7 @@ impl Line {
     fn await_answer(&self, deadline: Instant) -> Result<(), AgentError> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            let seconds = PATIENCE.as_secs();
-            return Err(AgentError::Silent { seconds });
+            return Err(AgentError::Silent { time: PATIENCE });
         }
         let timeout = Timespec {
             tv_sec: left.as_secs() as i64,
@@ -101,18 +111,32 @@ impl Line {
     }
 }
 
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Whether the agent is one that can be talked to.
+pub(crate) fn check_greeting(greeting: Answer) -> Result<(), AgentError> {
+    match greeting {
+        Answer::Ready {
+            version: VERSION, ..
+        } => Ok(()),
+        Answer::Ready { version, agent, .. } => Err(AgentError::Version { agent, version }),
+        Answer::Failed(failure) => Err(AgentError::Refused(failure)),
+        other => Err(unexpected(&other)),
+    }
+}
+
 /// An answer that does not belong to the request.
 pub(crate) fn unexpected(answer: &Answer) -> AgentError {
     AgentError::Answer(format!("it does not belong to the request: {answer:?}"))
 }
 
-fn dial(path: &Path) -> Result<OwnedFd, Errno> {
-    let socket = rustix::net::socket_with(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
+fn dial(path: &Path, flags: SocketFlags) -> Result<OwnedFd, Errno> {
+    let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    let socket = rustix::net::socket_with(family, kind, flags, None)?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket)
 }

@@ -5,12 +5,14 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use bcl_node::fdpass::FdPassError;
+use rustix::io::Errno;
 
 use crate::agent::{Agent, descriptors};
 use crate::error::AgentError;
 use crate::hex::Key;
 use crate::line::{Line, Reply, unexpected};
 use crate::message::{Answer, Connection, Progress, Request, Window};
+use crate::queue::RequestQueue;
 
 /// What a port is to be.
 #[derive(Debug, Clone)]
@@ -101,6 +103,14 @@ impl Port {
     /// The size of its ring.
     pub fn ring_bytes(&self) -> u32 {
         self.ring_bytes
+    }
+
+    /// Asks from now on without waiting for answers.
+    ///
+    /// # Errors
+    /// What the kernel says when a descriptor is made.
+    pub fn into_queue(self) -> Result<RequestQueue, Errno> {
+        RequestQueue::new(self.path, self.node, self.number, self.line)
     }
 
     /// From now on the MCP has this connection.
