@@ -38,6 +38,11 @@ impl Line {
         line
     }
 
+    /// Whether packets of that length arrive.
+    fn will_carry(&self, to: Ipv4Addr, len: usize) -> bool {
+        (0..TRIES).any(|_| self.carries(to, len))
+    }
+
     /// Whether a packet of that length arrives.
     fn carries(&self, to: Ipv4Addr, len: usize) -> bool {
         let to = SocketAddr::from((to, PORT));
@@ -62,6 +67,9 @@ impl Line {
     }
 }
 
+/// How often a packet is sent that should arrive, on a machine that may have much to do.
+const TRIES: usize = 20;
+
 #[test]
 fn a_cable_and_a_switch_carry_packets() {
     for hosts in [2, 5] {
@@ -69,7 +77,7 @@ fn a_cable_and_a_switch_carry_packets() {
             return;
         };
         let to = hosts - 1;
-        assert!(Line::between(&cluster, 0, to).carries(cluster.host(to).address, 1000));
+        assert!(Line::between(&cluster, 0, to).will_carry(cluster.host(to).address, 1000));
     }
 }
 
@@ -81,7 +89,7 @@ fn a_cut_cable_carries_nothing_until_it_is_mended() {
         };
         let line = Line::between(&cluster, 0, 1);
         let to = cluster.host(1).address;
-        assert!(line.carries(to, 10));
+        assert!(line.will_carry(to, 10));
         cluster.cut(1).expect("a cable can be pulled");
         assert!(!line.carries(to, 10));
         cluster.mend(1).expect("a cable can be plugged in");
@@ -99,10 +107,10 @@ fn a_lower_mtu_swallows_longer_packets() {
     let line = Line::between(&cluster, 0, 1);
     let to = cluster.host(1).address;
     cluster.set_mtu_of_all(9000).expect("veth takes it");
-    assert!(line.carries(to, 8000));
+    assert!(line.will_carry(to, 8000));
     cluster.set_mtu(1, 1500).expect("veth takes it");
     assert!(!line.carries(to, 8000));
-    assert!(line.carries(to, 1400));
+    assert!(line.will_carry(to, 1400));
 }
 
 #[test]
@@ -113,9 +121,9 @@ fn a_host_that_moves_is_found_at_its_new_address_only() {
     let line = Line::between(&cluster, 0, 1);
     let old = cluster.host(1).address;
     let new = cluster.spare_address();
-    assert!(line.carries(old, 10));
+    assert!(line.will_carry(old, 10));
     cluster.change_address(1, new).expect("an address changes");
-    assert!(line.carries(new, 10));
+    assert!(line.will_carry(new, 10));
     assert!(!line.carries(old, 10));
 }
 
