@@ -7,6 +7,10 @@ const BURST_MAX: f64 = 64.0;
 /// Shortest burst of windows of more than a packet.
 const BURST_MIN: f64 = 8.0;
 
+/// Longest pause between packets. Of round trips that are longer than the network's, because a packet was lost and shown to
+/// the peer seconds later by somebody who had seen it, nobody shall suffer for seconds.
+const PAUSE_MAX: Span = Span::from_ms(10);
+
 /// A bucket of credit, kept as the time at which it is full.
 #[derive(Debug, Clone, Default)]
 pub struct Pacer {
@@ -52,7 +56,8 @@ fn burst(congestion_window: f64) -> f64 {
 
 fn interval(congestion_window: f64, gain: f64, smoothed: Option<Span>) -> f64 {
     smoothed.map_or(0.0, |smoothed| {
-        smoothed.0 as f64 / (congestion_window * gain)
+        let interval = smoothed.0 as f64 / (congestion_window * gain);
+        interval.min(PAUSE_MAX.0 as f64)
     })
 }
 
@@ -90,8 +95,8 @@ mod tests {
         for _ in 0..1000 {
             pacer.on_sent(now, 0.25, 1.25, trip);
         }
-        assert!(pacer.permits(now + Span::from_ms(128)));
-        assert!(!pacer.permits(now + Span::from_ms(127)));
+        assert!(pacer.permits(now + PAUSE_MAX));
+        assert!(!pacer.permits(now + Span(PAUSE_MAX.0 - 1)));
     }
 
     #[test]
