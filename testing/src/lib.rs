@@ -4,6 +4,7 @@
 //! A [`World`] is a socket folder of its own; a [`Seat`] is a port in it together with the events that a test has
 //! not asked for yet. Waiting on one seat serves all seats of the world, as their own threads would.
 
+pub mod agent;
 pub mod fixture;
 pub mod netns;
 pub mod peer;

@@ -10,18 +10,18 @@ use bcl::Address;
 
 use crate::world::KEY;
 
-/// Path of `bcl-peer`, which cargo builds beside the tests.
-pub fn program() -> PathBuf {
+/// Path of a program of this package, which cargo builds beside the tests.
+pub fn program(name: &str) -> PathBuf {
     let test = env::current_exe().expect("a test program knows its path");
     let deps = test.parent().expect("it lies in a folder");
     deps.parent()
         .expect("target/PROFILE/deps has a parent")
-        .join("bcl-peer")
+        .join(name)
 }
 
 /// The command that starts `bcl-peer` in the role, with the environment of a world's ports.
 pub fn command(folder: &Path, role: &[&str]) -> Command {
-    let mut command = Command::new(program());
+    let mut command = Command::new(program("bcl-peer"));
     command.args(role);
     prepare(&mut command, folder);
     command

@@ -19,6 +19,7 @@ const MAX_TEXT_BYTES: u64 = 64 << 20;
 pub struct Agent {
     pub(crate) line: Line,
     pub(crate) path: PathBuf,
+    interfaces: Vec<String>,
 }
 
 impl Agent {
@@ -35,10 +36,17 @@ impl Agent {
     /// # Errors
     /// As [`Agent::connect`].
     pub fn connect_to(path: &Path) -> Result<Agent, AgentError> {
+        let (line, interfaces) = Line::connect(path)?;
         Ok(Agent {
-            line: Line::connect(path)?,
+            line,
             path: path.to_owned(),
+            interfaces,
         })
+    }
+
+    /// Names of the interfaces that have the MCP, the program that takes packets.
+    pub fn interfaces(&self) -> &[String] {
+        &self.interfaces
     }
 
     /// Opens a port; the connection is its from then on.

@@ -27,11 +27,11 @@ pub(crate) struct Line {
 pub(crate) type Reply = (Answer, Vec<OwnedFd>);
 
 impl Line {
-    /// Connects, and hears that the agent is ready.
-    pub fn connect(path: &Path) -> Result<Line, AgentError> {
+    /// Connects, and hears that the agent is ready, and at which interfaces.
+    pub fn connect(path: &Path) -> Result<(Line, Vec<String>), AgentError> {
         let line = Line::dial(path, SocketFlags::CLOEXEC)?;
-        check_greeting(line.hear()?.0)?;
-        Ok(line)
+        let interfaces = check_greeting(line.hear()?.0)?;
+        Ok((line, interfaces))
     }
 
     /// Connects, if the agent takes the connection at once; it speaks first.
@@ -117,12 +117,14 @@ impl AsFd for Line {
     }
 }
 
-/// Whether the agent is one that can be talked to.
-pub(crate) fn check_greeting(greeting: Answer) -> Result<(), AgentError> {
+/// Whether the agent is one that can be talked to; its interfaces.
+pub(crate) fn check_greeting(greeting: Answer) -> Result<Vec<String>, AgentError> {
     match greeting {
         Answer::Ready {
-            version: VERSION, ..
-        } => Ok(()),
+            version: VERSION,
+            interfaces,
+            ..
+        } => Ok(interfaces),
         Answer::Ready { version, agent, .. } => Err(AgentError::Version { agent, version }),
         Answer::Failed(failure) => Err(AgentError::Refused(failure)),
         other => Err(unexpected(&other)),

@@ -214,7 +214,7 @@ impl Port {
     }
 
     fn resume(&self) -> Result<Line, AgentError> {
-        let line = Line::connect(&self.path)?;
+        let (line, _) = Line::connect(&self.path)?;
         let (answer, _) = line.ask(&Request::Resume {
             node: self.node,
             number: self.number,

@@ -25,7 +25,7 @@ const DEAD_AFTER: Duration = Duration::from_secs(3);
 /// | [`key`](Self::key) | `BCL_JOB_KEY`, `BCL_JOB_KEY_FILE` | one for each user |
 /// | [`allow_uids`](Self::allow_uids) | `BCL_ALLOW_UIDS` (numbers with commas) | nobody else |
 /// | [`copy_mode`](Self::copy_mode) | `BCL_COPY` (`auto`, `stream`) | `auto` |
-/// | [`device`](Self::device) | `BCL_DEVICE` (`auto`, `shm`, `udp`) | `auto` |
+/// | [`device`](Self::device) | `BCL_DEVICE` (`auto`, `shm`, `udp`, `xdp`) | `auto` |
 /// | [`dead_after`](Self::dead_after) | `BCL_DEAD_AFTER_MS` | 3000 ms |
 #[derive(Debug, Clone, Default)]
 #[must_use = "options do nothing until a port is opened"]
@@ -43,13 +43,18 @@ pub struct PortOptions {
 /// How a port reaches its peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Device {
-    /// Shared memory within the node, UDP between nodes if the job has a key of its own.
+    /// Shared memory within the node. Between nodes, if the job has a key of its own, packets: the program at the
+    /// interface takes those that come ([`Xdp`](Self::Xdp)) if the node's agent opens the port, else the port itself
+    /// ([`Udp`](Self::Udp)); [`Port::peers`] tells which, and why.
     #[default]
     Auto,
     /// Shared memory only: ports of other nodes are unreachable.
     Shm,
     /// UDP only, even within a node.
     Udp,
+    /// UDP only, even within a node, and the program at the interface takes what comes: no port is opened unless the
+    /// node's agent, `bcld`, opens it.
+    Xdp,
 }
 
 impl PortOptions {
@@ -187,8 +192,9 @@ fn device_from(text: Option<&str>) -> Result<Device, Error> {
         None | Some("" | "auto") => Ok(Device::Auto),
         Some("shm") => Ok(Device::Shm),
         Some("udp") => Ok(Device::Udp),
+        Some("xdp") => Ok(Device::Xdp),
         Some(other) => Err(Error::Configuration(format!(
-            "BCL_DEVICE: '{other}' is no device; write auto, shm or udp"
+            "BCL_DEVICE: '{other}' is no device; write auto, shm, udp or xdp"
         ))),
     }
 }

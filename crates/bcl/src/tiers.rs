@@ -1,11 +1,11 @@
-//! The tiers of a port behind one face: shared memory for peers of its node, UDP for those of others.
+//! The tiers of a port behind one face: shared memory for peers of its node, the network for those of others.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier};
 use bcl_shm::page::{Counter, Page};
-use bcl_tier_net::NetPort;
+use bcl_tier_net::{Interception, NetPort, Wish as NetWish};
 use bcl_tier_shm::{Config, ShmPort};
 use bcl_types::{Access, Address, NodeId, OpId, SYSTEM_MAX};
 use bcl_wire::udp_port;
@@ -21,8 +21,8 @@ pub struct Tiers {
     shm: ShmPort,
     net: Option<NetPort>,
     bed: Bed,
-    /// Peers of the own node are reached through the network tier.
-    is_udp_only: bool,
+    /// Peers of the own node are reached through the network tier too.
+    is_net_only: bool,
 }
 
 /// Which tiers a port is to have.
@@ -42,7 +42,7 @@ impl Tiers {
     pub fn open(config: &Config, wish: &Wish) -> Result<Self, Error> {
         let wants_net = match wish.device {
             Device::Shm => false,
-            Device::Udp => true,
+            Device::Udp | Device::Xdp => true,
             // Without a network the node is the loopback address, and there is nobody else to reach.
             Device::Auto => {
                 let has_udp_port = |number| udp_port::of_port(number).is_some();
@@ -60,7 +60,7 @@ impl Tiers {
             bed: Bed::new(Arc::clone(shm.shared()), station),
             shm,
             net,
-            is_udp_only: wish.device == Device::Udp,
+            is_net_only: matches!(wish.device, Device::Udp | Device::Xdp),
         })
     }
 
@@ -98,7 +98,7 @@ impl Tiers {
         let own = self.shm.shared().address;
         if self.net.is_none() || peer == own {
             Some(Tier::Shm)
-        } else if self.is_udp_only {
+        } else if self.is_net_only {
             Some(Tier::Net)
         } else if peer.node == own.node {
             Some(Tier::Shm)
@@ -240,8 +240,8 @@ impl Tiers {
         if !self.shm.arm(up) {
             return false;
         }
-        if self.net.as_mut().is_some_and(|net| net.poll_now(up)) {
-            self.shm.disarm();
+        if self.net.as_mut().is_some_and(|net| !net.arm(up)) {
+            self.disarm();
             return false;
         }
         true
@@ -253,6 +253,9 @@ impl Tiers {
 
     pub fn disarm(&mut self) {
         self.shm.disarm();
+        if let Some(net) = &mut self.net {
+            net.disarm();
+        }
     }
 
     pub fn count(&self, counter: Counter) {
@@ -284,11 +287,19 @@ impl Tiers {
 
 /// Opens a port on both tiers, or on shared memory alone if that was all that could be had and was not asked for.
 fn open_both(config: &Config, wish: &Wish) -> Result<(ShmPort, Option<NetPort>), Error> {
+    let net_wish = NetWish {
+        dead_after: wish.dead_after,
+        interception: match wish.device {
+            Device::Auto => Interception::IfPossible,
+            Device::Xdp => Interception::Always,
+            Device::Udp | Device::Shm => Interception::Never,
+        },
+    };
     // Numbers whose UDP port is taken are held until the next has been found.
     let mut passed_over = Vec::new();
     let (mut shm, net) = loop {
         let shm = ShmPort::open(config)?;
-        let net = NetPort::open(shm.shared(), &config.key, wish.dead_after).map_err(Error::from);
+        let net = NetPort::open(shm.shared(), &config.key, net_wish).map_err(Error::from);
         let may_try_another = config.number.is_none() && passed_over.len() < PASSED_OVER_MAX;
         match net {
             Err(Error::PortInUse(_)) if may_try_another => passed_over.push(shm),

@@ -35,6 +35,8 @@ pub struct Common {
     pub to_enter: VecDeque<u32>,
     pub to_take_back: VecDeque<u32>,
     pub to_remove: VecDeque<u32>,
+    /// Connections that the interface program has.
+    pub entered: usize,
     /// Connections whose peers have taken leave, which the program is told once it has heard of all that arrived before.
     pub departed: Vec<u32>,
     /// The port is closing: nothing new is taken.

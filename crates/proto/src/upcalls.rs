@@ -13,6 +13,12 @@ pub trait Upcalls {
     /// The longest datagram that the way there takes, without the headers of UDP and IP, as far as this side knows;
     /// asked when the peer becomes active, and now and then. `None`: the [usual](crate::Config::datagram_bytes).
     fn datagram_bytes(&mut self, path: Path) -> Option<u16>;
+    /// Whether an interface program of the port sees what comes from there: not what comes by another interface, as
+    /// from the own host.
+    fn passes_interface(&mut self, path: Path) -> bool {
+        let _ = path;
+        true
+    }
     /// Whether the port can take no more receive events for now; arrivals then stay with their senders.
     fn is_full(&self) -> bool;
     /// Whether messages have arrived of which the program has not heard yet, so that it could not give them buffers. A

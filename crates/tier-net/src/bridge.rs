@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bcl_node::Nodes;
-use bcl_port::{LinkInfo, Shared, Upcalls};
+use bcl_port::{Shared, Upcalls};
 use bcl_proto as proto;
 use bcl_shm::page::Counter;
 use bcl_shm::sync::bump;
@@ -12,7 +12,8 @@ use bcl_udp::mtu;
 use bcl_wire::udp_port;
 
 use crate::lent::{Lent, Memory};
-use crate::{NAME, names};
+use crate::link::Reach;
+use crate::{link, names};
 
 /// The port while the protocol is at work: `up` is the program's, or keeps the news for it.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub struct Bridge<'a, U> {
     pub nodes: &'a Nodes,
     /// Where our packets come from.
     pub ip: IpAddr,
+    pub reach: &'a Reach,
 }
 
 /// Where packets for a peer go, if its number is one that other nodes reach.
@@ -41,6 +43,10 @@ impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
         let mtu = mtu::kernel_mtu(self.ip, path.to.ip()).ok()?;
         let longest = mtu::largest_datagram_bytes(mtu, path.to.ip());
         Some(u16::try_from(longest).unwrap_or(u16::MAX))
+    }
+
+    fn passes_interface(&mut self, path: proto::Path) -> bool {
+        self.reach.sees(self.ip, path.to.ip())
     }
 
     fn is_full(&self) -> bool {
@@ -201,12 +207,7 @@ impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
     }
 
     fn peer_up(&mut self, peer: Address) {
-        let path = path_to(self.nodes, peer);
-        let copy = match path {
-            Some(path) => format!("datagrams to {path}, because it is on another node"),
-            None => String::new(),
-        };
-        let info = LinkInfo { tier: NAME, copy };
+        let info = link::of_new(self.reach, self.ip, path_to(self.nodes, peer));
         self.up.peer_up(peer, &info);
     }
 

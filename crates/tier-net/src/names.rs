@@ -1,10 +1,8 @@
 //! The protocol's words for things, and the port's.
 
-use bcl_port::{Action, LinkInfo, MessageId, RmaOp, SystemHandle, Tier};
+use bcl_port::{Action, MessageId, RmaOp, SystemHandle, Tier};
 use bcl_proto as proto;
 use bcl_shm::page::Connection;
-
-use crate::NAME;
 
 /// A message on a normal channel, as the port calls it.
 pub fn message_to_port(message: proto::MessageId) -> MessageId {
@@ -81,16 +79,5 @@ pub fn connection(info: &proto::PeerInfo) -> Connection {
         drop_beyond: info.drops.beyond_window,
         drop_room: info.drops.no_room,
         drop_unreliable: info.drops.unreliable,
-    }
-}
-
-/// A connection as people see it.
-pub fn link(info: &proto::PeerInfo) -> LinkInfo {
-    LinkInfo {
-        tier: NAME,
-        copy: format!(
-            "datagrams of up to {} bytes to {}, because it is on another node",
-            info.datagram_bytes, info.path.to
-        ),
     }
 }

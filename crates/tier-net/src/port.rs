@@ -7,8 +7,8 @@ use bcl_node::{JobKey, Nodes};
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, OpId};
 
-use crate::engine::Engine;
-use crate::engine::open::OpenError;
+use crate::engine::open::{OpenError, Wish};
+use crate::engine::{Engine, Look};
 use crate::station::Station;
 use crate::watcher;
 
@@ -23,25 +23,25 @@ const POLLS_PER_LOOK: u32 = 8;
 pub struct NetPort {
     station: Arc<Station>,
     quiet_polls: u32,
+    /// Packets are to wake who sleeps.
+    is_armed: bool,
 }
 
 impl NetPort {
     /// Opens the UDP port that belongs to the port's number: from now on other nodes can find it.
     ///
-    /// A peer is given up after `dead_after` of silence.
-    pub fn open(
-        shared: &Arc<Shared>,
-        key: &JobKey,
-        dead_after: Duration,
-    ) -> Result<Self, OpenError> {
+    /// # Errors
+    /// When it cannot be had, or not as wished; the text says what to do.
+    pub fn open(shared: &Arc<Shared>, key: &JobKey, wish: Wish) -> Result<Self, OpenError> {
         let nodes = Nodes::load()?;
         let station = watcher::join(|mailbox| {
-            let engine = Engine::open(shared, key, dead_after, nodes)?;
+            let engine = Engine::open(shared, key, wish, nodes)?;
             Station::new(engine, Arc::clone(shared), mailbox).map_err(OpenError::Descriptor)
         })?;
         Ok(Self {
             station,
             quiet_polls: 0,
+            is_armed: false,
         })
     }
 
@@ -132,16 +132,32 @@ impl NetPort {
         if self.quiet_polls > PATIENT_POLLS && self.quiet_polls % POLLS_PER_LOOK != 0 {
             return false;
         }
-        self.poll_now(up)
+        self.look(Look::WherePacketsCome, up)
     }
 
-    /// Looks for packets. Returns whether anything moved.
-    pub fn poll_now(&mut self, up: &mut impl Upcalls) -> bool {
-        let moved = self.station.visit(up, |engine, up| engine.turn(up));
+    fn look(&mut self, look: Look, up: &mut impl Upcalls) -> bool {
+        let moved = self.station.visit(up, |engine, up| engine.turn(look, up));
         if moved {
             self.quiet_polls = 0;
         }
         moved
+    }
+
+    /// From now on what comes wakes who sleeps at the [station](Self::station), until [`disarm`](Self::disarm). False:
+    /// something has come already.
+    pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
+        if !self.is_armed {
+            self.is_armed = true;
+            self.station.listen();
+        }
+        !self.look(Look::Everywhere, up)
+    }
+
+    /// Nobody sleeps any more.
+    pub fn disarm(&mut self) {
+        if std::mem::take(&mut self.is_armed) {
+            self.station.stop_listening();
+        }
     }
 
     /// What is connected, for people.

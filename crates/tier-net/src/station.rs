@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::clock;
 use crate::deferred::Deferred;
-use crate::engine::Engine;
+use crate::engine::{Engine, Look};
 use crate::watcher::Mailbox;
 
 /// The thread looks again by itself, and soon.
@@ -29,6 +29,9 @@ pub struct Station {
     watcher: Arc<Mailbox>,
     /// A second descriptor of each source of packets, so that sleeping on them needs no lock.
     descriptors: Vec<OwnedFd>,
+    ring: Option<OwnedFd>,
+    /// The ring is readable, and nothing can be taken from it: nobody is to sleep on it.
+    ring_is_stuck: AtomicBool,
     /// Counts what the program does here; while it moves, the thread keeps away.
     visits: AtomicU32,
     /// Threads that sleep on the sources themselves.
@@ -49,16 +52,16 @@ impl Station {
         port: Arc<Shared>,
         watcher: Arc<Mailbox>,
     ) -> Result<Self, Errno> {
-        let descriptors = engine
-            .descriptors()
-            .into_iter()
-            .map(|descriptor| rustix::io::fcntl_dupfd_cloexec(descriptor, 0))
-            .collect::<Result<_, _>>()?;
+        let second = |descriptor| rustix::io::fcntl_dupfd_cloexec(descriptor, 0);
+        let descriptors = engine.descriptors().map(second).collect::<Result<_, _>>()?;
+        let ring = engine.ring().map(second).transpose()?;
         Ok(Self {
             engine: Mutex::new(engine),
             port,
             watcher,
             descriptors,
+            ring,
+            ring_is_stuck: AtomicBool::new(false),
             visits: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
             peers: AtomicU32::new(0),
@@ -87,7 +90,7 @@ impl Station {
             engine.replay(up);
         }
         let result = act(&mut engine, up);
-        self.peers.store(engine.peers(), Ordering::Relaxed);
+        self.note(&engine);
         let timer_ns = engine.next_timeout_ns();
         let next_look_ns = self.next_look_ns.load(Ordering::Relaxed);
         if timer_ns.is_some_and(|timer_ns| timer_ns.saturating_add(SLACK_NS) < next_look_ns) {
@@ -96,13 +99,55 @@ impl Station {
         result
     }
 
+    /// What threads that do not hold the lock go by.
+    #[inline]
+    fn note(&self, engine: &Engine) {
+        self.peers.store(engine.peers(), Ordering::Relaxed);
+        let is_stuck = engine.ring_is_stuck();
+        if is_stuck != self.ring_is_stuck.load(Ordering::Relaxed) {
+            self.note_stuck(is_stuck);
+        }
+    }
+
+    #[cold]
+    fn note_stuck(&self, is_stuck: bool) {
+        self.ring_is_stuck.store(is_stuck, Ordering::Relaxed);
+        if let Some((all, ring)) = self.descriptor.get().zip(self.ring.as_ref()) {
+            // It was in the set, or not, as it has to be: anything else would be a fault of the kernel's.
+            let _ = match is_stuck {
+                true => epoll::delete(all, ring),
+                false => epoll::add(all, ring, EventData::new_u64(0), EventFlags::IN),
+            };
+        }
+        if !is_stuck {
+            // It may have been watching without the ring.
+            self.call_the_watcher();
+        }
+    }
+
+    /// What comes is to wake who sleeps here, from now on. To be said before the last look.
+    pub(crate) fn listen(&self) {
+        self.lock().listen();
+    }
+
+    /// Somebody who listened does so no longer.
+    pub(crate) fn stop_listening(&self) {
+        self.lock().stop_listening();
+    }
+
     /// Looks at something without changing it.
     pub(crate) fn inspect<R>(&self, look: impl FnOnce(&Engine) -> R) -> R {
         look(&self.lock())
     }
 
     pub(crate) fn release(&self, message: &SystemHandle) -> bool {
-        self.lock().release(message)
+        let was_held = self.lock().release(message);
+        if self.ring_is_stuck.load(Ordering::Relaxed) {
+            // There is room now, which nobody else will tell who sleeps.
+            self.port.wake();
+            self.call_the_watcher();
+        }
+        was_held
     }
 
     /// Says goodbye to all peers, and waits up to `linger` until they have what was sent to them.
@@ -112,6 +157,7 @@ impl Station {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         // Nobody hears of what happens from now on.
         let mut unheard = Deferred::default();
+        self.listen();
         self.lock().close(&mut unheard);
         loop {
             // Not locked while it waits: the thread would stand at the lock, and other ports of the process with it.
@@ -124,7 +170,7 @@ impl Station {
             };
             let patience = clock::until(timer_ns.min(deadline_ns));
             let _ = bcl_port::wait_for(self.descriptors(), Some(patience));
-            self.lock().turn(&mut unheard);
+            self.lock().turn(Look::Everywhere, &mut unheard);
             unheard = Deferred::default();
         }
     }
@@ -139,7 +185,7 @@ impl Station {
         }
         let has_news = engine.stand_in();
         self.has_news.store(has_news, Ordering::Relaxed);
-        self.peers.store(engine.peers(), Ordering::Relaxed);
+        self.note(&engine);
         let timer_ns = engine.next_timeout_ns();
         self.next_look_ns
             .store(timer_ns.unwrap_or(NEVER), Ordering::Relaxed);
@@ -212,7 +258,14 @@ impl Station {
 
     /// One for each source of packets, to be slept on and watched, not to be read from.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.descriptors.iter().map(AsFd::as_fd)
+        let is_stuck = self.ring_is_stuck.load(Ordering::Relaxed);
+        let ring = self.ring.iter().filter(move |_| !is_stuck);
+        self.descriptors.iter().chain(ring).map(AsFd::as_fd)
+    }
+
+    /// All of them, whether they are to be slept on now or not.
+    pub(crate) fn all_descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.descriptors.iter().chain(&self.ring).map(AsFd::as_fd)
     }
 
     /// A descriptor that is readable when the bell rings or a packet comes.
@@ -224,6 +277,8 @@ impl Station {
             return Ok(descriptor.as_fd());
         }
         let all = epoll::create(CreateFlags::CLOEXEC)?;
+        // Locked, so that the ring is in the set exactly if it is not stuck.
+        let _engine = self.lock();
         for source in self.descriptors().chain([self.port.bell.as_fd()]) {
             let data = EventData::new_u64(0);
             epoll::add(&all, source, data, EventFlags::IN)?;

@@ -1,7 +1,8 @@
 //! A source of packets: the UDP socket of a port. What leaves goes by it as well.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use bcl_proto::{Endpoint, Path, Time, Upcalls};
 use bcl_udp::{BindError, Buffers, Datagram, SendError, Socket, Trouble};
@@ -17,6 +18,14 @@ impl UdpSource {
     pub fn bind(ip: IpAddr, port: u16) -> Result<Self, BindError> {
         Ok(Self {
             socket: Socket::bind(ip, port)?,
+            buffers: Buffers::new(),
+        })
+    }
+
+    /// A socket that the agent has bound.
+    pub fn adopt(socket: OwnedFd) -> io::Result<Self> {
+        Ok(Self {
+            socket: Socket::adopt(socket)?,
             buffers: Buffers::new(),
         })
     }

@@ -96,6 +96,16 @@ impl Ring {
         written.wrapping_sub(self.position)
     }
 
+    /// Where the record that is reserved next will be: see [`has_passed`](Self::has_passed).
+    pub fn end(&self) -> u64 {
+        self.writer_position().load(Ordering::Acquire)
+    }
+
+    /// Whether all records that were reserved before such an [`end`](Self::end) have been released.
+    pub fn has_passed(&self, end: u64) -> bool {
+        self.position.wrapping_sub(end) as i64 >= 0
+    }
+
     /// Its size in bytes.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes

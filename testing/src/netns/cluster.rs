@@ -60,6 +60,12 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// How many hosts it has.
+    #[allow(clippy::len_without_is_empty, reason = "it always has some")]
+    pub fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
     /// The host of that number, from 0.
     pub fn host(&self, index: usize) -> &Host {
         &self.hosts[index]

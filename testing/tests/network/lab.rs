@@ -1,37 +1,83 @@
 //! Hosts on which helper programs run that reach each other over the network only.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use bcl::Folder;
 use bcl::stat::{Attached, attach};
-use bcl_testing::netns::{Cluster, cluster};
+use bcl_testing::agent::Agent;
+use bcl_testing::netns::{Cluster, INTERFACE, cluster};
 use bcl_testing::peer::{Peer, prepare, program};
 
-/// See the module. Each host has a folder of its own.
+/// See the module. Each host has a folder of its own, and perhaps an agent.
 pub struct Lab {
+    /// Of the hosts that have one, by number.
+    pub agents: BTreeMap<usize, Agent>,
     /// The hosts.
     pub cluster: Cluster,
     folder: PathBuf,
 }
 
+/// How packets are received at one host of a test, and at another.
+#[derive(Debug, Clone, Copy)]
+pub enum Tiers {
+    /// By sockets.
+    Udp,
+    /// By interface programs.
+    Xdp,
+    /// By an interface program at the first, by sockets at the others.
+    Both,
+}
+
+impl Tiers {
+    fn has_agent(self, host: usize) -> bool {
+        match self {
+            Self::Udp => false,
+            Self::Xdp => true,
+            Self::Both => host == 0,
+        }
+    }
+}
+
 impl Lab {
     /// So many hosts, or `None` where there can be none.
     pub fn new(hosts: usize) -> Option<Self> {
-        let cluster = cluster(hosts)?;
+        Self::with(Tiers::Udp, cluster(hosts)?)
+    }
+
+    /// Hosts of a cluster, with agents where they need one.
+    pub fn with(tiers: Tiers, cluster: Cluster) -> Option<Self> {
         let folder = std::env::temp_dir().join(&cluster.host(0).namespace);
         fs::create_dir_all(&folder).expect("a folder can be made");
-        Some(Self { cluster, folder })
+        let hosts = (0..cluster.len()).filter(|host| tiers.has_agent(*host));
+        let agents = hosts
+            .map(|host| {
+                let namespace = &cluster.host(host).namespace;
+                (host, Agent::inside(namespace, &["--interface", INTERFACE]))
+            })
+            .collect();
+        Some(Self {
+            agents,
+            cluster,
+            folder,
+        })
     }
 
     /// The command of a helper program on a host.
     pub fn command(&self, host: usize, role: &[&str]) -> Command {
         let there = self.cluster.host(host);
-        let mut command = there.command(program());
+        let mut command = there.command(program("bcl-peer"));
         command.args(role);
         prepare(&mut command, &self.folder.join(host.to_string()));
         command.env("BCL_NODE", there.address.to_string());
+        match self.agents.get(&host) {
+            Some(agent) => command
+                .env("BCL_AGENT", agent.socket())
+                .env("BCL_DEVICE", "xdp"),
+            None => command.env("BCL_AGENT", "/nonexistent"),
+        };
         command
     }
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use bcl_testing::netns::{Cluster, Faults};
+use bcl_testing::netns::{Cluster, Faults, cluster};
 use bcl_testing::peer::Peer;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, Tiers};
 
 /// How many messages, and how long they are at most, in bytes.
 const MANY_LONG: [&str; 2] = ["10000", "300000"];
@@ -15,12 +15,20 @@ const MANY: [&str; 2] = ["10000", "30000"];
 /// Lets both hosts exchange so many messages of up to `longest` bytes while `meanwhile` happens to the network.
 fn exchange(
     prepare: impl FnOnce(&mut Cluster),
+    messages: [&str; 2],
+    meanwhile: impl FnOnce(&mut Cluster),
+) {
+    if let Some(lab) = Lab::new(2) {
+        exchange_in(lab, prepare, messages, meanwhile);
+    }
+}
+
+fn exchange_in(
+    mut lab: Lab,
+    prepare: impl FnOnce(&mut Cluster),
     [count, longest]: [&str; 2],
     meanwhile: impl FnOnce(&mut Cluster),
 ) {
-    let Some(mut lab) = Lab::new(2) else {
-        return;
-    };
     prepare(&mut lab.cluster);
     let ports = [101, 102];
     let mut peers: Vec<Peer> = [0, 1]
@@ -124,4 +132,20 @@ fn while_the_cable_is_pulled_for_two_seconds() {
         cluster.mend(1).expect("it can be plugged in");
     };
     exchange(|_| {}, MANY_LONG, pull);
+}
+
+fn between(tiers: Tiers) {
+    if let Some(lab) = cluster(2).and_then(|cluster| Lab::with(tiers, cluster)) {
+        exchange_in(lab, |_| {}, MANY_LONG, |_| {});
+    }
+}
+
+#[test]
+fn between_interface_programs() {
+    between(Tiers::Xdp);
+}
+
+#[test]
+fn between_an_interface_program_and_a_socket() {
+    between(Tiers::Both);
 }

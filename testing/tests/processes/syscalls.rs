@@ -14,7 +14,7 @@ fn a_polling_ping_pong_makes_no_system_call() {
     let mut strace = Command::new("strace");
     strace
         .args(["-o", "/dev/stdout"])
-        .arg(program())
+        .arg(program("bcl-peer"))
         .args(["ping", &address, "10000"])
         .stderr(Stdio::piped());
     prepare(&mut strace, world.folder());

@@ -85,6 +85,8 @@ const SHIPPED: &[Layer] = &[
     Layer {
         folder: "crates/tier-net",
         may_use: &[
+            "crates/agent-client",
+            "crates/layout",
             "crates/node",
             "crates/port",
             "crates/proto",
@@ -92,6 +94,7 @@ const SHIPPED: &[Layer] = &[
             "crates/types",
             "crates/udp",
             "crates/wire",
+            "crates/xdp",
         ],
     },
     Layer {

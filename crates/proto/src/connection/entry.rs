@@ -66,9 +66,9 @@ impl Absence {
 
 impl Connection {
     /// The connection is agreed; an interface program may be going to have it ([MCP-1.5]).
-    pub fn await_interface(&mut self, config: &Config) {
+    pub fn await_interface(&mut self, config: &Config, up: &mut impl Upcalls) {
         let by_ipv4 = self.path.to.ip().to_canonical().is_ipv4();
-        if config.has_interface() && by_ipv4 && !self.is_mirror {
+        if config.has_interface() && by_ipv4 && !self.is_mirror && up.passes_interface(self.path) {
             self.entry = Some(Box::new(Entry {
                 step: Step::Waiting,
                 dropped: None,
@@ -262,6 +262,12 @@ impl Connection {
             .as_deref()
             .is_some_and(|entry| entry.step == Step::Waiting);
         is_waiting && matches!(self.stage, Stage::Up)
+    }
+
+    /// Whether the interface program has it: what comes is told by records.
+    pub fn is_entered(&self) -> bool {
+        let entry = self.entry.as_deref();
+        entry.is_some_and(|entry| entry.step != Step::Waiting)
     }
 
     /// Whether it is to be taken back; then it is from now on.

@@ -331,6 +331,8 @@ impl Connection {
             peer: self.peer,
             path: self.path,
             is_up: self.is_up(),
+            is_entered: self.is_entered(),
+            has_interface: self.asks_interface,
             round_trip: self.trip.smoothed().unwrap_or_default(),
             base_round_trip: self.trip.base().unwrap_or_default(),
             congestion_window: self.congestion.window(),

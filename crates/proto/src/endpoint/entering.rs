@@ -50,6 +50,15 @@ pub enum Told {
 }
 
 impl Endpoint {
+    /// Whether any connection is to be entered, taken back or removed.
+    #[inline]
+    pub fn has_errands(&self) -> bool {
+        let common = &self.common;
+        !(common.to_enter.is_empty()
+            && common.to_take_back.is_empty()
+            && common.to_remove.is_empty())
+    }
+
     /// A connection that is to be entered into the interface program's tables.
     pub fn next_to_enter(&mut self, now: Time, up: &mut impl Upcalls) -> Option<Entering> {
         while let Some(id) = self.common.to_enter.pop_front() {
@@ -87,6 +96,7 @@ impl Endpoint {
         };
         let connection = self.connections.get_mut(place);
         let is_entered = connection.is_some_and(|connection| connection.on_entered(now));
+        self.common.entered += usize::from(is_entered);
         self.follow_up(place, now, Ok(()), up);
         is_entered
     }
@@ -186,13 +196,14 @@ impl Endpoint {
         let Some(connection) = self
             .connections
             .get_mut(place)
-            .filter(|connection| connection.entry.is_some())
+            .filter(|connection| connection.is_entered())
         else {
             return;
         };
-        self.slots.free(id);
         let result = match state {
             Some(state) => {
+                self.slots.free(id);
+                self.common.entered -= 1;
                 connection.take_back(now, state);
                 Ok(())
             }

@@ -81,6 +81,7 @@ impl Endpoint {
             to_enter: VecDeque::new(),
             to_take_back: VecDeque::new(),
             to_remove: VecDeque::new(),
+            entered: 0,
             departed: Vec::new(),
             is_closing: false,
             config,
@@ -171,6 +172,7 @@ impl Endpoint {
             return;
         };
         if connection.entry.is_some() {
+            self.common.entered -= usize::from(connection.is_entered());
             self.slots.free(connection.id);
             self.common.to_remove.push_back(connection.id);
         }
@@ -290,6 +292,12 @@ impl Endpoint {
     #[inline]
     pub fn peer_count(&self) -> usize {
         self.connections.len()
+    }
+
+    /// Whether any of them is not the interface program's, so that its packets come by the socket.
+    #[inline]
+    pub fn needs_socket(&self) -> bool {
+        self.connections.len() > self.common.entered
     }
 
     /// How full it is. Counted anew, by looking at everything.

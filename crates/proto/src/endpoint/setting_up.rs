@@ -199,7 +199,7 @@ impl Endpoint {
         };
         let stage = Stage::Confirming(greeting);
         connection.agree(now, agreed, keys, to_connection, stage);
-        connection.await_interface(&self.common.config);
+        connection.await_interface(&self.common.config, up);
         if let Some(trip) = trip {
             connection.on_set_up_trip(now, trip);
         }
@@ -339,7 +339,7 @@ impl Endpoint {
         connection.id = proposed;
         connection.is_mirror = peer == self.common.config.address;
         connection.agree(now, agreed, keys, peer_id, Stage::Up);
-        connection.await_interface(&self.common.config);
+        connection.await_interface(&self.common.config, up);
         connection.confirm(now);
         let common = &mut self.common;
         connection.trust_route(&mut Context { now, common, up });

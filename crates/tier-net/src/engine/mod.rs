@@ -10,6 +10,8 @@ mod requests;
 mod statistics;
 mod turns;
 
+pub use turns::Look;
+
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -21,7 +23,9 @@ use bcl_types::Address;
 
 use crate::clock::now_ns;
 use crate::deferred::Deferred;
+use crate::interface::Interface;
 use crate::lent::Lent;
+use crate::link::Reach;
 use crate::udp::UdpSource;
 use batches::Unsent;
 
@@ -30,6 +34,8 @@ use batches::Unsent;
 pub struct Engine {
     endpoint: Endpoint,
     udp: UdpSource,
+    interface: Option<Interface>,
+    reach: Reach,
     lent: Lent,
     deferred: Deferred,
     shared: Arc<Shared>,
@@ -50,6 +56,7 @@ macro_rules! bridge {
             shared: &$self.shared,
             nodes: &$self.nodes,
             ip: $self.ip,
+            reach: &$self.reach,
         }
     };
 }
@@ -60,9 +67,35 @@ fn now() -> Time {
 }
 
 impl Engine {
-    /// To be slept on: one for each source of packets, readable when it has some.
-    pub fn descriptors(&self) -> [BorrowedFd<'_>; 1] {
-        [self.udp.descriptor()]
+    /// To be slept on: what is readable when a packet has come, or an answer of the agent.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let agent = self.interface.as_ref().map(Interface::agent);
+        [self.udp.descriptor()].into_iter().chain(agent)
+    }
+
+    /// To be slept on as well, by who [listens](Self::listen): readable when there are records in it.
+    pub fn ring(&self) -> Option<BorrowedFd<'_>> {
+        self.interface.as_ref().map(Interface::ring)
+    }
+
+    /// Whether sleeping on the ring is of no use: what lies in it has to wait for room.
+    #[inline]
+    pub fn ring_is_stuck(&self) -> bool {
+        self.interface.as_ref().is_some_and(Interface::is_stuck)
+    }
+
+    /// Somebody is going to sleep on the descriptors: to be said before the last look.
+    pub fn listen(&mut self) {
+        if let Some(interface) = &mut self.interface {
+            interface.listen();
+        }
+    }
+
+    /// ... and does so no longer.
+    pub fn stop_listening(&mut self) {
+        if let Some(interface) = &mut self.interface {
+            interface.stop_listening();
+        }
     }
 
     /// Connections, and attempts at one.
@@ -71,7 +104,10 @@ impl Engine {
     }
 
     pub fn next_timeout_ns(&self) -> Option<u64> {
-        self.endpoint.next_timeout().map(|time| time.0)
+        let interface = self.interface.as_ref();
+        let interface = interface.and_then(|interface| interface.next_timeout());
+        let timeouts = self.endpoint.next_timeout().into_iter().chain(interface);
+        timeouts.map(|time| time.0).min()
     }
 
     pub fn knows(&self, peer: Address) -> bool {

@@ -1,6 +1,7 @@
 //! Opening a port on the network tier.
 
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,8 +15,31 @@ use rustix::io::Errno;
 use super::Engine;
 use super::batches::Unsent;
 use crate::deferred::Deferred;
+use crate::interface::Interface;
+use crate::interface::open::Unavailable;
 use crate::lent::Lent;
+use crate::link::Reach;
 use crate::udp::UdpSource;
+
+/// How a port is to be opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Wish {
+    /// A peer is given up after so much silence.
+    pub dead_after: Duration,
+    /// Who takes the packets.
+    pub interception: Interception,
+}
+
+/// Whether the interface program is to take a port's packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interception {
+    /// They come by the socket.
+    Never,
+    /// If the agent opens the port; else they come by the socket.
+    IfPossible,
+    /// If not, the port is not opened.
+    Always,
+}
 
 /// Why a port could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +56,15 @@ pub enum OpenError {
     /// The UDP port.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// The interface program cannot take its packets, as it was to.
+    #[error("{0}; or set BCL_DEVICE=auto, with which other nodes are reached all the same, by UDP")]
+    Interface(Unavailable),
+    /// Somebody else has the number, as the agent says.
+    #[error(transparent)]
+    InUse(Unavailable),
+    /// The socket that the agent has bound.
+    #[error("cannot use the agent's socket: {0}")]
+    Socket(std::io::Error),
     /// Numbers that nobody can guess.
     #[error("asking the kernel for random numbers: {0}")]
     Random(Errno),
@@ -54,19 +87,43 @@ impl Engine {
     pub fn open(
         shared: &Arc<Shared>,
         key: &JobKey,
-        dead_after: Duration,
+        wish: Wish,
         nodes: Nodes,
     ) -> Result<Self, OpenError> {
         let own = shared.address;
         let port = udp_port::of_port(own.port).ok_or(OpenError::NoUdpPort(own.port))?;
         let ip = nodes.addresses(own.node).first().copied();
         let ip = ip.unwrap_or(IpAddr::V4(own.node.0));
-        let udp = UdpSource::bind(ip, port)?;
+        let secret = packet_secret(key);
+        let mut reach = Reach::Socket(None);
+        let interface = match intercept(ip, own.port, secret, wish) {
+            Ok(interface) => interface,
+            Err(why) if why.is_in_use() => return Err(OpenError::InUse(why)),
+            Err(why) if wish.interception == Interception::Always => {
+                return Err(OpenError::Interface(why));
+            }
+            Err(why) => {
+                reach = Reach::Socket(Some(why.to_string()));
+                None
+            }
+        };
         let mut config = Config::new(own, wall_clock_ns(), seed()?);
-        config.dead_after = Span(dead_after.as_nanos() as u64);
+        config.dead_after = Span(wish.dead_after.as_nanos() as u64);
+        let (interface, udp) = match interface {
+            Some((interface, socket)) => {
+                config.interface_ring_bytes = interface.ring_bytes();
+                let takes_own = interface.takes_own();
+                reach = Reach::Interface { takes_own };
+                let udp = UdpSource::adopt(socket).map_err(OpenError::Socket)?;
+                (Some(interface), udp)
+            }
+            None => (None, UdpSource::bind(ip, port)?),
+        };
         Ok(Self {
-            endpoint: Endpoint::new(config, &packet_secret(key)),
+            endpoint: Endpoint::new(config, &secret),
             udp,
+            interface,
+            reach,
             lent: Lent::default(),
             deferred: Deferred::default(),
             shared: Arc::clone(shared),
@@ -75,6 +132,21 @@ impl Engine {
             is_busy: false,
             unsent: Unsent::default(),
         })
+    }
+}
+
+/// The interface program's side of the port, and its socket, if that is wished.
+fn intercept(
+    ip: IpAddr,
+    number: u16,
+    secret: [u8; 32],
+    wish: Wish,
+) -> Result<Option<(Interface, OwnedFd)>, Unavailable> {
+    match wish.interception {
+        Interception::Never => Ok(None),
+        Interception::IfPossible | Interception::Always => {
+            Interface::open(ip, number, secret, wish.dead_after).map(Some)
+        }
     }
 }
 

@@ -6,12 +6,18 @@ use bcl_shm::sync::Ordering;
 use bcl_types::Address;
 
 use super::Engine;
-use crate::names;
+use crate::{link, names};
 
 impl Engine {
     pub fn links(&self) -> Vec<(Address, LinkInfo)> {
         let peers = self.endpoint.peers().filter(|info| info.is_up);
-        peers.map(|info| (info.peer, names::link(&info))).collect()
+        let interface = self.interface.as_ref();
+        peers
+            .map(|info| {
+                let link = link::of_connection(&info, &self.reach, self.ip, interface);
+                (info.peer, link)
+            })
+            .collect()
     }
 
     /// Adds this tier's queue depths to those in the port's page, and writes what else `bcl stat` shows of it.
@@ -37,13 +43,22 @@ impl Engine {
             self.endpoint.traffic(),
             self.endpoint.drops(),
         );
+        let interface = self.interface.as_ref();
+        let by_interface =
+            |names: &[&str]| interface.map_or(0, |interface| interface.counted(names));
         for (counter, value) in [
             (Counter::NetPacketsOut, traffic.packets_out),
             (Counter::NetPacketsIn, traffic.packets_in),
             (Counter::NetRetransmits, traffic.retransmits),
             (Counter::NetTimeouts, traffic.timeouts),
-            (Counter::NetDropMalformed, drops.malformed + drops.not_ours),
-            (Counter::NetDropCheck, drops.check),
+            (
+                Counter::NetDropMalformed,
+                drops.malformed + drops.not_ours + by_interface(&["malformed"]),
+            ),
+            (
+                Counter::NetDropCheck,
+                drops.check + by_interface(&["check"]),
+            ),
             (Counter::NetDropJob, drops.job),
             (Counter::NetDropVersion, drops.version),
             (
@@ -52,9 +67,14 @@ impl Engine {
             ),
             (
                 Counter::NetDropDuplicate,
-                drops.duplicate + drops.beyond_window,
+                drops.duplicate
+                    + drops.beyond_window
+                    + by_interface(&["duplicate", "beyond_window"]),
             ),
-            (Counter::NetDropRoom, drops.no_room),
+            (
+                Counter::NetDropRoom,
+                drops.no_room + by_interface(&["no_room"]),
+            ),
             (Counter::NetDropUnreliable, drops.unreliable),
         ] {
             page.counter(counter).store(value, Ordering::Relaxed);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
 
 use crate::station::Station;
 
@@ -87,11 +88,13 @@ impl Watched {
     fn listen(&mut self, epoll: &OwnedFd) -> rustix::io::Result<()> {
         let data = EventData::new_u64(self.number);
         let once = EventFlags::IN | EventFlags::ONESHOT;
-        let is_known = std::mem::replace(&mut self.is_listening, true);
+        if !std::mem::replace(&mut self.is_listening, true) {
+            self.station.listen();
+        }
         for source in self.station.descriptors() {
-            match is_known {
-                true => epoll::modify(epoll, source, data, once)?,
-                false => epoll::add(epoll, source, data, once)?,
+            match epoll::modify(epoll, source, data, once) {
+                Err(Errno::NOENT) => epoll::add(epoll, source, data, once)?,
+                modified => modified?,
             }
         }
         Ok(())
@@ -100,7 +103,8 @@ impl Watched {
     /// Takes the sources out of the epoll set.
     pub fn stop_listening(&mut self, epoll: &OwnedFd) {
         if std::mem::take(&mut self.is_listening) {
-            for source in self.station.descriptors() {
+            self.station.stop_listening();
+            for source in self.station.all_descriptors() {
                 // One that is not in the set need not be taken out.
                 let _ = epoll::delete(epoll, source);
             }

@@ -110,6 +110,22 @@ proptest! {
     }
 }
 
+/// Not before the reader has been past what was unfinished when it asked, whatever has come since.
+#[test]
+fn an_end_is_passed_by_what_came_before_it() {
+    let (mut kernel, mut ring) = Kernel::new();
+    assert!(ring.has_passed(ring.end()));
+    let (at, word) = kernel.record(&ring, 1, 10).expect("room");
+    let end = ring.end();
+    let (later, later_word) = kernel.record(&ring, 2, 10).expect("room");
+    kernel.word(later, later_word);
+    assert!(ring.first().is_none() && !ring.has_passed(end));
+    kernel.word(at, word);
+    assert!(ring.first().is_some() && !ring.has_passed(end));
+    ring.release();
+    assert!(ring.has_passed(end) && !ring.has_passed(ring.end()));
+}
+
 #[test]
 fn what_is_no_record_is_passed_over() {
     let (mut kernel, mut ring) = Kernel::new();

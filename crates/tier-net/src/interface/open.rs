@@ -1,0 +1,98 @@
+//! The agent opens a port that the interface program takes the packets of.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use bcl_agent_client::message::Code;
+use bcl_agent_client::{Agent, AgentError, OpenPort, Opened};
+use bcl_proto::{Span, Time};
+use bcl_xdp::{Control, Counters, Ring};
+use rustix::io::Errno;
+
+use super::Interface;
+use super::agent::Errands;
+
+/// The interface that carries what a host sends to itself.
+const LOOPBACK: &str = "lo";
+
+/// Why the interface program cannot take a port's packets.
+#[derive(Debug, thiserror::Error)]
+pub enum Unavailable {
+    /// It does not know IPv6.
+    #[error(
+        "{0} is no IPv4 address, and the program at the interface takes no others: give the node one (BCL_NODE, the nodes file)"
+    )]
+    NotIpv4(IpAddr),
+    /// There is no agent, or it refuses.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The maps.
+    #[error("cannot map the port's {what} into this process: {errno}")]
+    Map {
+        /// Which.
+        what: &'static str,
+        /// What the kernel said.
+        errno: Errno,
+    },
+}
+
+impl Unavailable {
+    /// Whether another number would do.
+    pub fn is_in_use(&self) -> bool {
+        matches!(self, Self::Agent(AgentError::Refused(failure)) if failure.code == Code::InUse)
+    }
+}
+
+impl Interface {
+    /// Asks the agent for the port of this number at an address, with the secret of its job's packets. The socket that
+    /// comes with it is bound.
+    pub fn open(
+        ip: IpAddr,
+        number: u16,
+        secret: [u8; 32],
+        dead_after: Duration,
+    ) -> Result<(Self, OwnedFd), Unavailable> {
+        let IpAddr::V4(ip) = ip else {
+            return Err(Unavailable::NotIpv4(ip));
+        };
+        let agent = Agent::connect()?;
+        let takes_own = agent.interfaces().iter().any(|name| name == LOOPBACK);
+        let opened = agent.open(&wish(ip, number, secret))?;
+        let failed = |what| move |errno| Unavailable::Map { what, errno };
+        let Opened {
+            port,
+            socket,
+            ring,
+            control,
+            statistics,
+        } = opened;
+        let dead_after = Span(dead_after.as_nanos() as u64);
+        let interface = Self {
+            ring: Ring::map(ring, port.ring_bytes() as usize).map_err(failed("ring"))?,
+            control: Control::map(control).map_err(failed("control page"))?,
+            counters: Counters::map(statistics).map_err(failed("counters"))?,
+            errands: Errands::new(port.into_queue().map_err(failed("requests"))?, dead_after),
+            listeners: 0,
+            is_stuck: false,
+            refuses_system: false,
+            takes_own,
+            next_look_at_socket: Time(0),
+        };
+        Ok((interface, socket))
+    }
+
+    /// Length of the ring.
+    pub fn ring_bytes(&self) -> usize {
+        self.ring.size_bytes() as usize
+    }
+}
+
+fn wish(node: Ipv4Addr, number: u16, secret: [u8; 32]) -> OpenPort {
+    OpenPort {
+        node,
+        number: Some(number),
+        ring_bytes: None,
+        secret,
+    }
+}

@@ -1,0 +1,194 @@
+//! An agent of one's own: `bcld` in a host's namespace, or one with tables of files.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::PATIENCE;
+use crate::peer::program;
+
+/// A group that no machine has.
+pub const GROUP: u32 = 39_990;
+
+/// See the module. All of it goes with it.
+#[derive(Debug)]
+pub struct Agent {
+    folder: PathBuf,
+    /// Words that start the agent, before all options.
+    words: Vec<String>,
+    options: Vec<String>,
+    running: Option<(Child, BufReader<ChildStderr>)>,
+}
+
+impl Agent {
+    /// An agent with these options besides the necessary ones, and with tables of files; it serves interface lo.
+    pub fn fake(options: &[&str]) -> Self {
+        let words = [text(&program("bcld-fake"))];
+        let options = [&["--interface", "lo"], options].concat();
+        Self::start_as(words.into(), &options)
+    }
+
+    /// `bcld` in a network namespace, with these options.
+    pub fn inside(namespace: &str, options: &[&str]) -> Self {
+        let net = format!("--net=/run/netns/{namespace}");
+        let words = ["nsenter".to_owned(), net, text(&program("bcld-kernel"))];
+        Self::start_as(words.into(), options)
+    }
+
+    fn start_as(words: Vec<String>, options: &[&str]) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("bcl-test-agent-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder).expect("a temporary folder can be made");
+        let mut agent = Self {
+            folder,
+            words,
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+            running: None,
+        };
+        agent.start();
+        agent
+    }
+
+    /// The command of the agent, with all options.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]);
+        command
+            .args(["--foreground", "--name", "test"])
+            .arg(format!("--group={}", group()))
+            .args(self.paths())
+            .args(&self.options)
+            .env_remove("NOTIFY_SOCKET")
+            .env_remove("BCL_AGENT")
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Options that keep it in its folder.
+    pub fn paths(&self) -> [String; 3] {
+        let at =
+            |option: &str, name: &str| format!("--{option}={}", self.folder.join(name).display());
+        [
+            at("socket", "agent.sock"),
+            at("state", "state"),
+            at("bpffs", "bpf"),
+        ]
+    }
+
+    /// Starts the agent and waits until it is ready.
+    pub fn start(&mut self) {
+        let mut child = self.command().spawn().expect("the agent starts");
+        let stderr = child.stderr.take().expect("it is a pipe");
+        let mut stderr = BufReader::new(stderr);
+        let mut line = String::new();
+        while !line.contains("ready at") {
+            line.clear();
+            let read = stderr.read_line(&mut line).expect("it writes text");
+            assert_ne!(read, 0, "the agent has ended: {:?}", child.wait());
+        }
+        self.running = Some((child, stderr));
+    }
+
+    /// Kills the agent.
+    pub fn kill(&mut self) {
+        let (mut child, _) = self.running.take().expect("it runs");
+        child.kill().expect("it can be killed");
+        child.wait().expect("it ends");
+    }
+
+    /// Has the agent end by itself.
+    pub fn stop(&mut self) -> ExitStatus {
+        let (mut child, _) = self.running.take().expect("it runs");
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        child.wait().expect("it ends")
+    }
+
+    /// The agent's socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("agent.sock")
+    }
+
+    /// Where the agent pins its maps.
+    pub fn pins(&self) -> PathBuf {
+        self.folder.join("bpf/bcl/test")
+    }
+
+    /// What stands in the tables, by name.
+    pub fn tables(&self) -> Vec<String> {
+        names(&self.pins())
+    }
+
+    /// What the agent has written down of ports.
+    pub fn records(&self) -> Vec<String> {
+        let all = names(&self.folder.join("state"));
+        all.into_iter().filter(|name| name != "lock").collect()
+    }
+
+    /// Adds an entry to the tables that nobody has asked for.
+    pub fn forge(&self, entry: &str) {
+        fs::write(self.pins().join(entry), "1").expect("it can be written");
+    }
+
+    /// Waits until the tables hold these entries and no others.
+    pub fn await_tables(&self, expected: &[&str]) {
+        let start = Instant::now();
+        while self.tables() != expected {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "the tables hold {:?} and not {expected:?}",
+                self.tables()
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if let Some((mut child, _)) = self.running.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        // bcld has mounted a file system there; with it go the pins.
+        if let Ok(place) =
+            std::ffi::CString::new(self.folder.join("bpf").as_os_str().as_encoded_bytes())
+        {
+            // SAFETY: it is a path.
+            unsafe { libc::umount2(place.as_ptr(), libc::MNT_DETACH) };
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Whether this test may become another user; if not, it says so.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The group whose users an agent of a test serves: as another user than root the own one.
+pub fn group() -> u32 {
+    match is_root() {
+        true => GROUP,
+        false => rustix::process::getegid().as_raw(),
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the agent has made it");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("it can be listed").file_name())
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
