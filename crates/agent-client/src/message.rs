@@ -101,6 +101,8 @@ pub enum Answer {
         number: u16,
         /// Size of its ring.
         ring_bytes: u32,
+        /// Datagrams that were sent together may come to the MCP as one, which it cannot read.
+        singly: bool,
     },
     /// It is done, and there is nothing to tell.
     Done {},

@@ -32,6 +32,8 @@ pub struct OpenPort {
 pub struct Opened {
     /// To ask for more with. Dropping it closes the port.
     pub port: Port,
+    /// Datagrams that were sent together may come to the interface program as one, which it cannot read.
+    pub singly: bool,
     /// Bound to address and UDP port.
     pub socket: OwnedFd,
     /// The ring, to be mapped: [MCP-6.1].
@@ -75,7 +77,12 @@ impl Port {
             ring_bytes: wish.ring_bytes,
             secret: Key(wish.secret),
         })?;
-        let Answer::Opened { number, ring_bytes } = answer else {
+        let Answer::Opened {
+            number,
+            ring_bytes,
+            singly,
+        } = answer
+        else {
             return Err(unexpected(&answer));
         };
         let [socket, ring, control, statistics] = descriptors(fds)?;
@@ -88,6 +95,7 @@ impl Port {
         };
         Ok(Opened {
             port,
+            singly,
             socket,
             ring,
             control,

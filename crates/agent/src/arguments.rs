@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Deserialize;
 
 use crate::limits::Resource;
 
@@ -13,6 +14,7 @@ const CONFIGURATION_HELP: &str = "\
 Configuration file (TOML), every line of it optional:
   group = \"bcl\"              # whose members may open ports, besides root
   interfaces = [\"eth0\"]      # where the interface program is attached
+  mode = \"auto\"              # how: see --mode
   [limits]                   # of each user; these are the built-in ones
   clients = 320              # connections to the agent
   ports = 256
@@ -51,6 +53,9 @@ pub struct Options {
     /// Attach to this interface; may be repeated (default: the one that holds the default route).
     #[arg(long = "interface", short, value_name = "IF", global = true)]
     pub interfaces: Vec<String>,
+    /// How the interface program is attached (default: auto).
+    #[arg(long, value_name = "HOW", global = true)]
+    pub mode: Option<How>,
     /// Members of this group may open ports, besides root (default: bcl).
     #[arg(long, global = true)]
     pub group: Option<String>,
@@ -72,6 +77,20 @@ pub struct Options {
     /// Limit of each user, as under `[limits]` in the configuration file; may be repeated.
     #[arg(long = "limit", value_name = "NAME=NUMBER", value_parser = limit)]
     pub limits: Vec<(Resource, u64)>,
+}
+
+/// How the interface program is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// In the driver if it takes programs, else behind it; of veth interfaces always behind it.
+    #[default]
+    Auto,
+    /// In the driver or not at all; of a veth interface only if the other end has an XDP program too, or joins packets
+    /// (`ethtool -K IF gro on`): else what the interface program answers is lost.
+    Native,
+    /// Behind the driver, which is slower.
+    Generic,
 }
 
 /// See [`Arguments::command`].

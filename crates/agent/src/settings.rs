@@ -10,7 +10,7 @@ use bcl_agent_client::{DEFAULT_SOCKET, default_socket};
 use bcl_udp::route::route_to;
 use serde::Deserialize;
 
-use crate::arguments::{DEFAULT_CONFIG, Options};
+use crate::arguments::{DEFAULT_CONFIG, How, Options};
 use crate::limits::{Amounts, Limits};
 use crate::names;
 
@@ -24,6 +24,8 @@ pub struct Settings {
     pub foreground: bool,
     /// Interfaces for the program.
     pub interfaces: Vec<String>,
+    /// How it is attached there.
+    pub mode: How,
     /// Whose members may ask.
     pub group: String,
     /// The number of that group, if there is one.
@@ -80,6 +82,7 @@ pub enum SettingsError {
 struct File {
     group: Option<String>,
     interfaces: Vec<String>,
+    mode: How,
     limits: Amounts,
     user: BTreeMap<String, Amounts>,
 }
@@ -108,6 +111,7 @@ impl Settings {
         Ok(Settings {
             foreground: options.foreground,
             interfaces: interfaces(&options.interfaces, file.interfaces)?,
+            mode: options.mode.unwrap_or(file.mode),
             gid: names::group(&group),
             group,
             socket: options.socket.clone().unwrap_or_else(default_socket),
@@ -179,16 +183,18 @@ mod tests {
 
     #[test]
     fn the_command_line_counts_before_the_file() {
-        let file = "group = 'root'\ninterfaces = ['b', 'a', 'a']\n[limits]\nports = 5\nwindows = 6\n[user.root]\nports = 7";
+        let file = "group = 'root'\ninterfaces = ['b', 'a', 'a']\nmode = 'generic'\n[limits]\nports = 5\nwindows = 6\n[user.root]\nports = 7";
         let settings = with_file(file, &["--limit", "ports=9"]).unwrap();
         assert_eq!(settings.gid, Some(0));
         assert_eq!(settings.interfaces, ["a", "b"]);
+        assert_eq!(settings.mode, How::Generic);
         let limits = &settings.limits;
         assert_eq!(limits.of(1, Resource::Ports), 9);
         assert_eq!(limits.of(1, Resource::Windows), 6);
         assert_eq!(limits.of(0, Resource::Ports), 7);
-        let settings = with_file(file, &["-i", "c", "--group", "12"]).unwrap();
+        let settings = with_file(file, &["-i", "c", "--group", "12", "--mode", "native"]).unwrap();
         assert_eq!(settings.interfaces, ["c"]);
+        assert_eq!(settings.mode, How::Native);
         assert_eq!(settings.gid, Some(12));
     }
 

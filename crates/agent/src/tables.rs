@@ -23,6 +23,9 @@ pub trait Tables {
     /// Where the program is attached.
     fn interfaces(&self) -> Vec<InterfaceStatus>;
 
+    /// Whether datagrams that were sent together may come to the interface program as one ([AGENT-4.2]).
+    fn take_singly(&self) -> bool;
+
     /// How much there can be.
     fn capacity(&self) -> Capacity;
 

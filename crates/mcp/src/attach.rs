@@ -1,13 +1,15 @@
 //! The interface program on an interface.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use rustix::io::Errno;
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::{Doing, Error};
-use crate::netlink::{self, OnInterface};
+use crate::netlink::{self, Interface};
 use crate::{pins, sys};
 
 // Flags of <linux/if_link.h>.
@@ -29,6 +31,32 @@ impl std::fmt::Display for Mode {
             Self::Native => "native",
             Self::Generic => "generic",
         })
+    }
+}
+
+/// How the program is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wish {
+    /// In the driver if it takes programs and sends what they answer, else behind it.
+    #[default]
+    Auto,
+    /// So and not otherwise.
+    Only(Mode),
+}
+
+/// The kind of interface that takes a program and drops its answers, without telling anybody, unless its other end has
+/// a program as well or joins packets (GRO), which can change at any time.
+const TAKES_AND_DROPS: &str = "veth";
+
+impl Wish {
+    /// What to try, in this order, on an interface of this kind.
+    fn modes(self, kind: &str) -> &'static [Mode] {
+        match self {
+            Self::Auto if kind == TAKES_AND_DROPS => &[Mode::Generic],
+            Self::Auto => &[Mode::Native, Mode::Generic],
+            Self::Only(Mode::Native) => &[Mode::Native],
+            Self::Only(Mode::Generic) => &[Mode::Generic],
+        }
     }
 }
 
@@ -56,7 +84,7 @@ impl Attached {
     /// When it is not there, or the interface is gone.
     pub fn open(path: &Path, interface: &str) -> Result<Self, Error> {
         let link = pins::open(path)?;
-        let on = on_interface(interface, index_of(interface)?)?;
+        let on = look_at(interface, index_of(interface)?)?.program;
         let mode = match on.is_some_and(|on| on.is_native) {
             true => Mode::Native,
             false => Mode::Generic,
@@ -87,27 +115,41 @@ impl Attached {
     }
 }
 
-pub(crate) fn attach(program: BorrowedFd<'_>, interface: &str) -> Result<Attached, Error> {
+pub(crate) fn attach(
+    program: BorrowedFd<'_>,
+    interface: &str,
+    wish: Wish,
+) -> Result<Attached, Error> {
     let index = index_of(interface)?;
-    if let Some(other) = on_interface(interface, index)? {
+    let found = look_at(interface, index)?;
+    if let Some(other) = found.program {
         return Err(Error::Occupied {
             interface: interface.to_owned(),
             name: sys::program_name(other.id).unwrap_or_else(|_| "?".to_owned()),
             id: other.id,
         });
     }
-    let native = match sys::attach(program, index, NATIVE) {
-        Ok(link) => {
-            let mode = Mode::Native;
-            return Ok(Attached { link, mode });
+    let mut refusals = String::new();
+    let mut latest = io::Error::from(Errno::INVAL);
+    for mode in wish.modes(&found.kind) {
+        let flag = match mode {
+            Mode::Native => NATIVE,
+            Mode::Generic => GENERIC,
+        };
+        match sys::attach(program, index, flag) {
+            Ok(link) => return Ok(Attached { link, mode: *mode }),
+            Err(error) => {
+                refusals += &format!(" {mode}: {error};");
+                latest = error;
+            }
         }
-        Err(error) => error,
-    };
-    let link = sys::attach(program, index, GENERIC).doing(|| {
-        format!("attaching the interface program to {interface} (native: {native}; generic)")
-    })?;
-    let mode = Mode::Generic;
-    Ok(Attached { link, mode })
+    }
+    Err(latest).doing(|| {
+        format!(
+            "attaching the interface program to {interface} ({})",
+            refusals.trim_matches([' ', ';'])
+        )
+    })
 }
 
 fn index_of(interface: &str) -> Result<u32, Error> {
@@ -116,6 +158,6 @@ fn index_of(interface: &str) -> Result<u32, Error> {
     name_to_index(socket, interface).map_err(|_| Error::NoInterface(interface.to_owned()))
 }
 
-fn on_interface(interface: &str, index: u32) -> Result<Option<OnInterface>, Error> {
-    netlink::xdp_program(index).doing(|| format!("asking what is attached to {interface}"))
+fn look_at(interface: &str, index: u32) -> Result<Interface, Error> {
+    netlink::interface(index).doing(|| format!("asking what is attached to {interface}"))
 }

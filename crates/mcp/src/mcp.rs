@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use crate::attach::{self, Attached};
+use crate::attach::{self, Attached, Wish};
 use crate::error::{Doing, Error};
 use crate::object;
 use crate::sys::{self, Ran};
@@ -105,12 +105,12 @@ impl Mcp {
         Ok(())
     }
 
-    /// Attaches it to an interface: in the driver, or else behind it.
+    /// Attaches it to an interface.
     ///
     /// # Errors
     /// When there is no such interface, another XDP program sits there, or the kernel refuses.
-    pub fn attach(&self, interface: &str) -> Result<Attached, Error> {
-        attach::attach(self.program.as_fd(), interface)
+    pub fn attach(&self, interface: &str, wish: Wish) -> Result<Attached, Error> {
+        attach::attach(self.program.as_fd(), interface, wish)
     }
 
     /// Shows it a packet, as if it had come by an interface, `repeat` times, each time as the time before has left it.

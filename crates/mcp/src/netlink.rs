@@ -1,4 +1,4 @@
-//! One question to the kernel: which XDP program is on an interface, and how does it run?
+//! One question to the kernel: of what kind is an interface, which XDP program is on it, and how does it run?
 
 use std::io;
 
@@ -9,6 +9,8 @@ const IFINFOMSG_BYTES: usize = 16;
 const ANSWER_BYTES: usize = 1 << 16;
 
 // Attributes of <linux/if_link.h>.
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
 const IFLA_XDP: u16 = 43;
 const IFLA_XDP_ATTACHED: u16 = 2;
 const IFLA_XDP_PROG_ID: u16 = 4;
@@ -22,7 +24,15 @@ pub(crate) struct OnInterface {
     pub(crate) is_native: bool,
 }
 
-pub(crate) fn xdp_program(interface: u32) -> io::Result<Option<OnInterface>> {
+/// An interface.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Interface {
+    /// The kernel's word for interfaces that it makes itself, as "veth"; empty for others.
+    pub(crate) kind: String,
+    pub(crate) program: Option<OnInterface>,
+}
+
+pub(crate) fn interface(interface: u32) -> io::Result<Interface> {
     let socket = rustix::net::socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,
@@ -32,7 +42,7 @@ pub(crate) fn xdp_program(interface: u32) -> io::Result<Option<OnInterface>> {
     rustix::net::send(&socket, &question(interface), SendFlags::empty())?;
     let mut answer = vec![0; ANSWER_BYTES];
     let (len, _) = rustix::net::recv(&socket, &mut answer[..], RecvFlags::empty())?;
-    program_in(&answer[..len])
+    read(&answer[..len])
 }
 
 fn question(interface: u32) -> Vec<u8> {
@@ -48,7 +58,7 @@ fn question(interface: u32) -> Vec<u8> {
     question
 }
 
-fn program_in(answer: &[u8]) -> io::Result<Option<OnInterface>> {
+fn read(answer: &[u8]) -> io::Result<Interface> {
     let kind = answer
         .get(4..6)
         .map(|bytes| u16::from_ne_bytes([bytes[0], bytes[1]]));
@@ -61,10 +71,14 @@ fn program_in(answer: &[u8]) -> io::Result<Option<OnInterface>> {
     let xdp = attribute(fields, IFLA_XDP).unwrap_or_default();
     let id = attribute(xdp, IFLA_XDP_PROG_ID).and_then(word);
     let attached = attribute(xdp, IFLA_XDP_ATTACHED).unwrap_or_default();
-    Ok(id.filter(|id| *id != 0).map(|id| OnInterface {
+    let program = id.filter(|id| *id != 0).map(|id| OnInterface {
         id,
         is_native: attached == [IN_THE_DRIVER],
-    }))
+    });
+    let kind = attribute(fields, IFLA_LINKINFO).and_then(|info| attribute(info, IFLA_INFO_KIND));
+    let kind = kind.unwrap_or_default();
+    let kind = String::from_utf8_lossy(kind.strip_suffix(&[0]).unwrap_or(kind)).into_owned();
+    Ok(Interface { kind, program })
 }
 
 fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
@@ -89,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_is_found_among_other_attributes() {
+    fn kind_and_program_are_found_among_other_attributes() {
         let mut answer = vec![0; HEADER_BYTES + IFINFOMSG_BYTES];
         let attribute = |kind: u16, value: &[u8]| {
             let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
@@ -101,14 +115,20 @@ mod tests {
         let attached = attribute(IFLA_XDP_ATTACHED, &[IN_THE_DRIVER]);
         let id = attribute(IFLA_XDP_PROG_ID, &77u32.to_ne_bytes());
         answer.extend(attribute(3, b"eth0"));
+        let kind = attribute(IFLA_INFO_KIND, b"veth\0");
+        answer.extend(attribute(IFLA_LINKINFO, &kind));
         answer.extend(attribute(IFLA_XDP | 1 << 15, &[attached, id].concat()));
-        let expected = OnInterface {
+        let program = OnInterface {
             id: 77,
             is_native: true,
         };
-        assert_eq!(program_in(&answer).unwrap(), Some(expected));
+        let found = read(&answer).unwrap();
+        assert_eq!(found.kind, "veth");
+        assert_eq!(found.program, Some(program));
         answer.truncate(answer.len() - 1);
-        assert_eq!(program_in(&answer).unwrap(), None);
+        assert_eq!(read(&answer).unwrap().program, None);
+        answer.truncate(HEADER_BYTES + IFINFOMSG_BYTES);
+        assert_eq!(read(&answer).unwrap().kind, "");
     }
 
     #[test]
@@ -116,7 +136,7 @@ mod tests {
         let mut answer = vec![0; HEADER_BYTES];
         answer[4] = libc::NLMSG_ERROR as u8;
         answer.extend((-libc::ENODEV).to_ne_bytes());
-        let error = program_in(&answer).unwrap_err();
+        let error = read(&answer).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
     }
 }

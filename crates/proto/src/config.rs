@@ -1,6 +1,7 @@
 //! What an endpoint is told when it is made.
 
 use bcl_types::Address;
+use bcl_wire::Answerer;
 
 use crate::time::Span;
 
@@ -31,12 +32,23 @@ pub struct Config {
     /// Length of the ring of the interface program that is to take this port's packets; 0 if there is none. The
     /// pool is to be twice as long at least ([MCP-6.4]).
     pub interface_ring_bytes: usize,
+    /// Datagrams that were sent together may come to it as one, which it cannot read.
+    pub interface_takes_singly: bool,
 }
 
 impl Config {
     /// Whether an interface program is to take this port's packets.
     pub fn has_interface(&self) -> bool {
         self.interface_ring_bytes > 0
+    }
+
+    /// Who answers for this port, as peers are told.
+    pub fn answerer(&self) -> Answerer {
+        match (self.has_interface(), self.interface_takes_singly) {
+            (false, _) => Answerer::Program,
+            (true, false) => Answerer::Interface,
+            (true, true) => Answerer::SingleInterface,
+        }
     }
 }
 
@@ -55,6 +67,7 @@ impl Config {
             send_buffer_bytes: 256 << 10,
             waiting_max: 4096,
             interface_ring_bytes: 0,
+            interface_takes_singly: false,
         }
     }
 }

@@ -18,6 +18,8 @@ pub struct Transmit {
     pub path: Path,
     /// What follows the header.
     pub payload: Payload,
+    /// It must not be sent together with others in one `UDP_SEGMENT` send.
+    pub is_single: bool,
     pub(crate) header: [u8; crate::HEADER_BYTES],
     pub(crate) key: CheckKey,
 }

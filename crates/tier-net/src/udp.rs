@@ -52,8 +52,16 @@ impl UdpSource {
 
     /// Sends datagrams to one place; says how many the socket had room for.
     #[inline]
-    pub fn send(&mut self, to: SocketAddr, batch: &[Datagram<'_>]) -> Result<usize, SendError> {
-        self.socket.send(to, batch)
+    pub fn send(
+        &mut self,
+        to: SocketAddr,
+        batch: &[Datagram<'_>],
+        singly: bool,
+    ) -> Result<usize, SendError> {
+        match singly {
+            false => self.socket.send(to, batch),
+            true => self.socket.send_singly(to, batch),
+        }
     }
 
     pub fn has_reports(&self) -> bool {

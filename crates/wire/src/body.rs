@@ -1,6 +1,7 @@
 //! Payloads that have a form of their own ([WIRE-2]).
 
 use crate::bytes::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
+use crate::kind::Answerer;
 
 /// Payload of HELLO, WELCOME and CONFIRM: what both ends say, each repeating what the other has said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,8 +24,8 @@ pub struct Setup {
     pub responder_node: u32,
     /// Sequenced packets that the sender of this packet takes before it has acknowledged the first of them.
     pub receive_window_packets: u16,
-    /// Whether an interface program answers for the sender of this packet.
-    pub has_interface: bool,
+    /// Who answers for the sender of this packet.
+    pub answerer: Answerer,
 }
 
 impl Setup {
@@ -43,15 +44,16 @@ impl Setup {
         put_u32(&mut bytes, 48, self.initiator_node);
         put_u32(&mut bytes, 52, self.responder_node);
         put_u16(&mut bytes, 56, self.receive_window_packets);
-        put_u16(&mut bytes, 58, u16::from(self.has_interface));
+        put_u16(&mut bytes, 58, self.answerer.number());
         bytes
     }
 
     /// From the form that travels; `None` if the length is wrong or reserved bytes are set.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let is_form =
-            bytes.len() == Self::LEN && get_u16(bytes, 58) <= 1 && get_u32(bytes, 60) == 0;
-        is_form.then(|| Self {
+        if bytes.len() != Self::LEN || get_u32(bytes, 60) != 0 {
+            return None;
+        }
+        Some(Self {
             job_id: get_u64(bytes, 0),
             initiator_incarnation: get_u64(bytes, 8),
             responder_incarnation: get_u64(bytes, 16),
@@ -61,7 +63,7 @@ impl Setup {
             initiator_node: get_u32(bytes, 48),
             responder_node: get_u32(bytes, 52),
             receive_window_packets: get_u16(bytes, 56),
-            has_interface: get_u16(bytes, 58) == 1,
+            answerer: Answerer::from_number(get_u16(bytes, 58))?,
         })
     }
 }

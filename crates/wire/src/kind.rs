@@ -127,6 +127,20 @@ numbered! {
 }
 
 numbered! {
+    /// Who answers for a port.
+    #[derive(Default)]
+    Answerer: u16 {
+        /// Its program.
+        #[default]
+        Program = 0 "program",
+        /// An interface program, for connections that it has.
+        Interface = 1 "interface",
+        /// Likewise, and datagrams that are sent together may come to it as one, which it cannot read.
+        SingleInterface = 2 "interface, one datagram at a time",
+    }
+}
+
+numbered! {
     /// How a message on a normal channel has ended at its receiver.
     FinStatus: u8 {
         /// It is in the receiver's buffer.

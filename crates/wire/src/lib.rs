@@ -27,7 +27,7 @@ mod vectors;
 
 pub use header::{EAGER_MAX, HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, PIECE_UNIT, SLOTS, VERSION};
 pub use keys::{CheckKey, ConnectionKeys, JobKeys, Transcript};
-pub use kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
+pub use kind::{Answerer, FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 pub use parse::{ParseError, Preamble, parse, parse_header, version_detail, versions_of_detail};
 pub use seal::{seal, verify};
 pub use siphash::siphash24;

@@ -2,8 +2,8 @@
 
 use bcl_wire::body::{AckBody, AtomicBody, Setup};
 use bcl_wire::{
-    CheckKey, Flags, Header, JobKeys, Kind, ParseError, Preamble, Transcript, VERSION, parse, seal,
-    verify, version_detail, versions_of_detail,
+    Answerer, CheckKey, Flags, Header, JobKeys, Kind, ParseError, Preamble, Transcript, VERSION,
+    parse, seal, verify, version_detail, versions_of_detail,
 };
 use proptest::prelude::*;
 
@@ -164,7 +164,7 @@ proptest! {
             initiator_node: words[6] as u32,
             responder_node: words[7] as u32,
             receive_window_packets: words[0] as u16,
-            has_interface: refusing.is_some(),
+            answerer: Answerer::ALL[(words[1] % 3) as usize],
         };
         prop_assert_eq!(Setup::from_bytes(&setup.to_bytes()), Some(setup));
         let ack = AckBody {

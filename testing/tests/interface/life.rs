@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use bcl_layout::tables::{Port, PortKey};
-use bcl_mcp::{Attached, Error, Mcp, Mode};
+use bcl_mcp::{Attached, Error, Mcp, Mode, Wish};
 use bcl_testing::netns::{INTERFACE, cluster};
 
 use crate::kernel::load;
@@ -82,6 +82,8 @@ fn what_is_pinned_is_found_again() {
     assert!(error.contains("windows"), "{error}");
 }
 
+const NATIVE: Wish = Wish::Only(Mode::Native);
+
 #[test]
 fn on_an_interface() {
     let Some(mcp) = load() else {
@@ -95,12 +97,14 @@ fn on_an_interface() {
     let interface = INTERFACE;
     let link = pins.0.join("link");
     let inside = host.enter(|| {
-        let attached = mcp.attach(interface).expect("it attaches");
+        let attached = mcp.attach(interface, NATIVE).expect("it attaches");
         assert_eq!(attached.mode, Mode::Native, "veth has a place for it");
         attached.pin(&link).expect("a pin");
         drop(attached);
         let other = Mcp::load().expect("a second one");
-        let error = other.attach(interface).expect_err("there is one already");
+        let error = other
+            .attach(interface, Wish::Auto)
+            .expect_err("there is one already");
         assert!(
             matches!(&error, Error::Occupied { name, .. } if name == "mcp"),
             "{error}"
@@ -110,13 +114,23 @@ fn on_an_interface() {
         Attached::remove(&link).expect("a pin");
         assert!(!link.exists());
         drop(again);
-        // It is free at once; loopback has no driver's place.
+        // It is free at once; what answers nobody may hear is not chosen unasked, and loopback has no driver's place.
         assert_eq!(
-            other.attach(interface).expect("it is free").mode,
-            Mode::Native
+            other
+                .attach(interface, Wish::Auto)
+                .expect("it is free")
+                .mode,
+            Mode::Generic
         );
-        assert_eq!(mcp.attach("lo").expect("it attaches").mode, Mode::Generic);
-        assert!(matches!(mcp.attach("nosuch"), Err(Error::NoInterface(_))));
+        assert!(mcp.attach("lo", NATIVE).is_err());
+        assert_eq!(
+            mcp.attach("lo", Wish::Auto).expect("it attaches").mode,
+            Mode::Generic
+        );
+        assert!(matches!(
+            mcp.attach("nosuch", Wish::Auto),
+            Err(Error::NoInterface(_))
+        ));
     });
     inside.expect("the namespace is there");
 }

@@ -27,15 +27,25 @@ pub enum Tiers {
     Udp,
     /// By interface programs.
     Xdp,
+    /// By interface programs behind the driver.
+    Generic,
     /// By an interface program at the first, by sockets at the others.
     Both,
 }
 
 impl Tiers {
+    /// Behind the driver, a program can answer whoever has none.
+    fn mode(self) -> &'static str {
+        match self {
+            Self::Udp | Self::Xdp => "native",
+            Self::Generic | Self::Both => "generic",
+        }
+    }
+
     fn has_agent(self, host: usize) -> bool {
         match self {
             Self::Udp => false,
-            Self::Xdp => true,
+            Self::Xdp | Self::Generic => true,
             Self::Both => host == 0,
         }
     }
@@ -55,7 +65,8 @@ impl Lab {
         let agents = hosts
             .map(|host| {
                 let namespace = &cluster.host(host).namespace;
-                (host, Agent::inside(namespace, &["--interface", INTERFACE]))
+                let options = ["--interface", INTERFACE, "--mode", tiers.mode()];
+                (host, Agent::inside(namespace, &options))
             })
             .collect();
         Some(Self {

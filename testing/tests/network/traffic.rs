@@ -146,6 +146,11 @@ fn between_interface_programs() {
 }
 
 #[test]
+fn between_interface_programs_behind_the_driver() {
+    between(Tiers::Generic);
+}
+
+#[test]
 fn between_an_interface_program_and_a_socket() {
     between(Tiers::Both);
 }

@@ -2,7 +2,7 @@
 
 use bcl_mcp::{Attached, Error, Mcp, Mode};
 
-use super::start::{is_bpffs, link_name};
+use super::start::{is_bpffs, link_name, wish};
 use crate::check::Finding;
 use crate::settings::Settings;
 
@@ -41,7 +41,7 @@ fn interface(settings: &Settings, mcp: &Mcp, name: &str) -> Finding {
     if let Some(own) = own.filter(|own| own.is_on(name).is_ok_and(|is_on| is_on)) {
         return of_mode(name, own.mode, "is attached");
     }
-    match mcp.attach(name) {
+    match mcp.attach(name, wish(settings.mode)) {
         Ok(attached) => of_mode(name, attached.mode, "can be attached"),
         Err(Error::Occupied {
             name: other, id, ..
@@ -63,7 +63,7 @@ fn of_mode(name: &str, mode: Mode, how: &str) -> Finding {
         Mode::Generic => Finding::worse(
             format!("{name}: the interface program {how} behind the driver only, which is slower"),
             format!(
-                "ip link set dev {name} mtu 3400    # if the driver has a place for XDP, it may be the MTU; `ethtool -i {name}` names the driver"
+                "ip link set dev {name} mtu 3400    # if the driver has a place for XDP, it may be the MTU; `ethtool -i {name}` names the driver, and of veth `bcld --help` says when --mode native is right"
             ),
         ),
     }

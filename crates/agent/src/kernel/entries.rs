@@ -15,7 +15,7 @@ use bcl_layout::tables::{
     self as layout, ConnectionKey, JOBS_MAX, MEMORIES_MAX, NH_KEY_LEN, NhKey, PORTS_MAX, Port,
     PortKey, WindowKey,
 };
-use bcl_mcp::{Error, pins};
+use bcl_mcp::{Error, Mode, pins};
 use bcl_wire::{CheckKey, JobKeys};
 
 use super::Kernel;
@@ -73,6 +73,12 @@ impl Tables for Kernel {
             mode: attached.mode.to_string(),
         });
         status.collect()
+    }
+
+    /// Behind the driver of a virtual interface the kernel has not cut what was sent with `UDP_SEGMENT`.
+    fn take_singly(&self) -> bool {
+        let mut modes = self.attached.iter().map(|(_, attached)| attached.mode);
+        modes.any(|mode| mode == Mode::Generic)
     }
 
     fn capacity(&self) -> Capacity {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bcl_mcp::{Attached, Error, Mcp, pins};
+use bcl_mcp::{Attached, Error, Mcp, Mode, Wish, pins};
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use super::Kernel;
+use crate::arguments::How;
 use crate::log;
 use crate::settings::Settings;
 use crate::tables::Tables;
@@ -68,7 +69,7 @@ pub(super) fn open(settings: &Settings) -> Result<Box<dyn Tables>, String> {
         .map_err(|error| error.to_string())?;
     for interface in &settings.interfaces {
         let attached = kernel
-            .attach(interface)
+            .attach(interface, wish(settings.mode))
             .map_err(|error| error.to_string())?;
         kernel.attached.push((interface.clone(), attached));
     }
@@ -127,16 +128,19 @@ impl Kernel {
         Ok(())
     }
 
-    fn attach(&self, interface: &str) -> Result<Attached, Error> {
+    fn attach(&self, interface: &str, wish: Wish) -> Result<Attached, Error> {
         let pin = self.folder.join(link_name(interface));
         if pin.exists() {
             let attached = Attached::open(&pin, interface)?;
-            if attached.is_on(interface)? {
-                return Ok(attached);
+            match attached.is_on(interface)? {
+                true if wish == Wish::Auto || wish == Wish::Only(attached.mode) => {
+                    return Ok(attached);
+                }
+                true => Attached::remove(&pin)?,
+                false => pins::unpin(&pin)?,
             }
-            pins::unpin(&pin)?;
         }
-        let attached = self.mcp.attach(interface)?;
+        let attached = self.mcp.attach(interface, wish)?;
         attached.pin(&pin)?;
         Ok(attached)
     }
@@ -177,4 +181,13 @@ fn names(folder: &Path) -> Vec<String> {
 fn names_of_interfaces_become_names_of_pins() {
     assert_eq!(link_name("eth0"), "link-eth0");
     assert_eq!(link_name("eth0.100"), "link-eth0:100");
+}
+
+/// What the settings say, as the interface program's crate does.
+pub(super) fn wish(how: How) -> Wish {
+    match how {
+        How::Auto => Wish::Auto,
+        How::Native => Wish::Only(Mode::Native),
+        How::Generic => Wish::Only(Mode::Generic),
+    }
 }

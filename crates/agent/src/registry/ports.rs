@@ -123,7 +123,11 @@ impl Registry {
         self.ports.insert(index, port);
         Ok(NewPort {
             index,
-            answer: Answer::Opened { number, ring_bytes },
+            answer: Answer::Opened {
+                number,
+                ring_bytes,
+                singly: self.tables.take_singly(),
+            },
             fds: vec![socket.into(), maps.ring, maps.control, maps.statistics],
         })
     }

@@ -27,7 +27,7 @@ pub mod timers;
 use std::collections::VecDeque;
 
 use bcl_types::{Address, Cause, OpError};
-use bcl_wire::CheckKey;
+use bcl_wire::{Answerer, CheckKey};
 
 use crate::common::{Common, Context};
 use crate::counters::{Drops, PeerInfo, Traffic};
@@ -102,8 +102,8 @@ pub struct Agreed {
     pub token: u64,
     /// Packets that the peer keeps track of beyond the oldest that is missing ([WIRE-5.2]).
     pub receive_window: u32,
-    /// An interface program answers for the peer.
-    pub has_interface: bool,
+    /// Who answers for the peer.
+    pub answerer: Answerer,
 }
 
 /// See the module.
@@ -147,6 +147,8 @@ pub struct Connection {
     is_closing: bool,
     /// Whether an interface program answers for the peer, and the latest packet for which it was asked to ([MCP-5.4]).
     asks_interface: bool,
+    /// Datagrams for the peer are not sent together.
+    sends_singly: bool,
     asked: u32,
 
     /// An interface program does the receiving half, or is going to.
@@ -220,6 +222,7 @@ impl Connection {
             close_sequence: None,
             is_closing: false,
             asks_interface: false,
+            sends_singly: false,
             asked: 0,
             entry: None,
             absence: Absence::default(),
@@ -260,7 +263,8 @@ impl Connection {
     /// The set-up is agreed, and this is what to send to.
     pub fn agree(&mut self, now: Time, agreed: Agreed, keys: Keys, peer_id: u32, stage: Stage) {
         self.agreed = Some(agreed);
-        self.asks_interface = agreed.has_interface;
+        self.asks_interface = agreed.answerer != Answerer::Program;
+        self.sends_singly = agreed.answerer == Answerer::SingleInterface;
         self.asked = self.flights.first().wrapping_sub(1);
         self.keys = keys;
         self.peer_id = peer_id;

@@ -199,6 +199,7 @@ impl Connection {
         Transmit {
             path: self.path,
             payload,
+            is_single: false,
             header: header.to_bytes(),
             key: *cx.common.keys.setup(),
         }
@@ -415,6 +416,7 @@ impl Connection {
         Transmit {
             path: self.path,
             payload,
+            is_single: self.sends_singly,
             header: header.to_bytes(),
             key: self.keys.ours,
         }

@@ -99,6 +99,7 @@ impl Endpoint {
         self.reply(Transmit {
             path: ended.path,
             payload: Payload::EMPTY,
+            is_single: false,
             header: header.to_bytes(),
             key: ended.keys.ours,
         });

@@ -48,6 +48,7 @@ impl Endpoint {
         self.reply(Transmit {
             path: to,
             payload: Payload::EMPTY,
+            is_single: false,
             header: header.to_bytes(),
             key,
         });

@@ -78,7 +78,7 @@ impl Endpoint {
         }
         body.responder_incarnation = self.common.config.incarnation;
         body.receive_window_packets = RECEIVE_WINDOW as u16;
-        body.has_interface = self.common.config.has_interface();
+        body.answerer = self.common.config.answerer();
         body.token_time = now.0;
         body.token = self.mint.mint(from, ports(header), &body);
         let mut answer = Header::new(Kind::Welcome);
@@ -93,6 +93,7 @@ impl Endpoint {
         self.reply(Transmit {
             path: from,
             payload: inline(&body.to_bytes()),
+            is_single: false,
             header: answer.to_bytes(),
             key,
         });
@@ -179,14 +180,14 @@ impl Endpoint {
             attempt: header.message,
             token: body.token,
             receive_window: u32::from(body.receive_window_packets).clamp(1, RECEIVE_WINDOW),
-            has_interface: body.has_interface,
+            answerer: body.answerer,
         };
         let to_connection = header.from_connection;
         let greeting = Greeting {
             attempt,
             body: Setup {
                 receive_window_packets: RECEIVE_WINDOW as u16,
-                has_interface: self.common.config.has_interface(),
+                answerer: self.common.config.answerer(),
                 ..body
             },
             to_connection,
@@ -236,7 +237,7 @@ impl Endpoint {
             attempt,
             token: body.token,
             receive_window: u32::from(body.receive_window_packets).clamp(1, RECEIVE_WINDOW),
-            has_interface: body.has_interface,
+            answerer: body.answerer,
         };
         let transcript = Transcript {
             initiator: (body.initiator_node, header.from_port),

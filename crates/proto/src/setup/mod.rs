@@ -109,7 +109,7 @@ impl Attempt {
             initiator_node: common.config.address.node.into(),
             responder_node: peer.node.into(),
             receive_window_packets: RECEIVE_WINDOW as u16,
-            has_interface: common.config.has_interface(),
+            answerer: common.config.answerer(),
             ..Setup::default()
         };
         let mut header = Header::new(Kind::Hello);

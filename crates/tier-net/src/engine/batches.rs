@@ -59,23 +59,24 @@ impl Engine {
     /// Sends the first packets that go the same way; false if the socket has no room for them.
     fn send_run(&mut self) -> bool {
         let packets = &mut self.unsent.packets;
-        let path = packets[0].path;
+        let (path, singly) = (packets[0].path, packets[0].is_single);
         let run = match packets[0].is_alone() {
             true => 1,
             false => packets
                 .iter()
-                .take_while(|transmit| transmit.path == path && !transmit.is_alone())
+                .take_while(|transmit| (transmit.path, transmit.is_single) == (path, singly))
+                .take_while(|transmit| !transmit.is_alone())
                 .count(),
         };
         let (endpoint, lent) = (&self.endpoint, &self.lent);
         let datagram = |transmit| datagram_of(endpoint, lent, transmit);
         let sent = if run == 1 {
             let only = datagram(&packets[0]);
-            self.udp.send(path.to, only.as_slice())
+            self.udp.send(path.to, only.as_slice(), singly)
         } else {
             // What belongs to an operation that has ended meanwhile is left out.
             let batch: Vec<_> = packets[..run].iter().filter_map(datagram).collect();
-            self.udp.send(path.to, &batch)
+            self.udp.send(path.to, &batch, singly)
         };
         match sent {
             Ok(sent) if sent < run => {

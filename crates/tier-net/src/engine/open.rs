@@ -112,6 +112,7 @@ impl Engine {
         let (interface, udp) = match interface {
             Some((interface, socket)) => {
                 config.interface_ring_bytes = interface.ring_bytes();
+                config.interface_takes_singly = interface.takes_singly();
                 let takes_own = interface.takes_own();
                 reach = Reach::Interface { takes_own };
                 let udp = UdpSource::adopt(socket).map_err(OpenError::Socket)?;

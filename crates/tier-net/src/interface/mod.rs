@@ -35,6 +35,7 @@ pub struct Interface {
     refuses_system: bool,
     /// Packets from the own host pass it.
     takes_own: bool,
+    takes_singly: bool,
     next_look_at_socket: Time,
 }
 
@@ -52,6 +53,11 @@ impl Interface {
     /// Whether packets from the own host pass the interface program.
     pub fn takes_own(&self) -> bool {
         self.takes_own
+    }
+
+    /// Whether datagrams have to be sent to it singly.
+    pub fn takes_singly(&self) -> bool {
+        self.takes_singly
     }
 
     /// Why a connection is not the interface program's.

@@ -62,6 +62,7 @@ impl Interface {
         let failed = |what| move |errno| Unavailable::Map { what, errno };
         let Opened {
             port,
+            singly,
             socket,
             ring,
             control,
@@ -77,6 +78,7 @@ impl Interface {
             is_stuck: false,
             refuses_system: false,
             takes_own,
+            takes_singly: singly,
             next_look_at_socket: Time(0),
         };
         Ok((interface, socket))

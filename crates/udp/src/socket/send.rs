@@ -112,10 +112,31 @@ impl Socket {
     /// again and again counts as gone: the network loses it. No payload is copied in user space but that of a lone
     /// small datagram.
     pub fn send(&mut self, to: SocketAddr, batch: &[Datagram<'_>]) -> Result<usize, SendError> {
+        let together = self.settings.segments;
+        self.send_as(to, batch, together)
+    }
+
+    /// The same, but without `UDP_SEGMENT`: to who may get as one what is sent as one, and cannot tell.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_singly(
+        &mut self,
+        to: SocketAddr,
+        batch: &[Datagram<'_>],
+    ) -> Result<usize, SendError> {
+        self.send_as(to, batch, false)
+    }
+
+    fn send_as(
+        &mut self,
+        to: SocketAddr,
+        batch: &[Datagram<'_>],
+        mut together: bool,
+    ) -> Result<usize, SendError> {
         let raw = RawAddress::new(&to);
         let mut sent = 0;
         let mut pending = 0;
-        let mut together = self.settings.segments;
         while sent < batch.len() {
             let rest = &batch[sent..];
             let result = match rest {

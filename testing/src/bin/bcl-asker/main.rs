@@ -95,6 +95,7 @@ impl Asker {
     fn open(&mut self, node: &str, number: &str, ring_bytes: Option<u32>) -> Answer {
         let Opened {
             port,
+            singly: _,
             socket,
             ring,
             control,

@@ -53,6 +53,10 @@ impl Tables for Files {
         status.collect()
     }
 
+    fn take_singly(&self) -> bool {
+        false
+    }
+
     fn capacity(&self) -> Capacity {
         Capacity {
             ports: 256,
