@@ -79,6 +79,21 @@ const ONCE_WRONG_WITH_INTERFACES: &[(&str, u64, &str)] = &[
         309372,
         "the same where no round trip had been measured",
     ),
+    (
+        "mixed",
+        703298,
+        "a window was entered while the rest of a put for the program could come, which later puts then overtook",
+    ),
+    (
+        "mixed",
+        679176,
+        "round trips of seconds, which a stranger had made, let a packet leave each 1.2 s",
+    ),
+    (
+        "windows",
+        400991,
+        "a window was entered while puts for the program lay in the ring, which later ones then overtook",
+    ),
 ];
 
 /// What is wrong with a world, if anything is.

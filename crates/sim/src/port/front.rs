@@ -3,6 +3,7 @@
 //! The agent takes its time, and sometimes says no. Windows come and go meanwhile, connections are given back: all by the
 //! seed. Memory lies where the endpoint has it, and is lent to the interface program while that has a packet.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use bcl_layout::control::{GRANTS, Grant};
 use bcl_layout::tables;
 use bcl_mcp_model::{Entry, Verdict, Window};
 use bcl_proto::{ConnectionState, Endpoint, Time, Told};
-use bcl_wire::JobKeys;
+use bcl_wire::{Flags, Header, JobKeys, Kind};
 
 use super::memory::Memory;
 use crate::Random;
@@ -51,6 +52,8 @@ enum Answer {
 pub(super) struct Front {
     port: bcl_mcp_model::Port,
     entered: Vec<u32>,
+    /// Puts of which the endpoint has performed the beginning and not the end, by connection and slot.
+    begun: BTreeSet<(u32, u16)>,
     asked: Vec<Asked>,
     answers: Vec<Answer>,
     random: Random,
@@ -70,6 +73,7 @@ impl Front {
         let front = Self {
             port,
             entered: Vec::new(),
+            begun: BTreeSet::new(),
             asked: Vec::new(),
             answers: Vec::new(),
             agent_ns: *random.pick(&[1_000, 50_000, 2_000_000]),
@@ -116,11 +120,7 @@ impl Front {
             let mut begun = state.outcomes.iter().flatten();
             begun.any(|outcome| outcome.is_ours && !outcome.is_done)
         });
-        if !is_busy
-            && self.port.remove_window(number).is_none()
-            // What lies in the ring for the program to do comes before what the interface program would do from now on.
-            && self.port.ring.next_record().is_none()
-        {
+        if !is_busy && self.port.remove_window(number).is_none() && !self.is_the_programs_turn() {
             let window = Window {
                 memory: Vec::new(),
                 len_bytes: memory.window.len() as u64,
@@ -128,6 +128,14 @@ impl Front {
             };
             self.port.enter_window(number, window);
         }
+    }
+
+    /// Whether something for the program to perform lies in the ring, or is going to as the rest of a put that it has
+    /// begun: that comes before what the interface program would perform from now on ([MCP-4.5]).
+    fn is_the_programs_turn(&mut self) -> bool {
+        self.begun
+            .retain(|(connection, _)| self.port.connection(*connection).is_some());
+        !self.begun.is_empty() || self.port.ring.next_record().is_some()
     }
 
     /// Memory of windows and granted buffers goes to the interface program, or back.
@@ -162,17 +170,30 @@ impl Front {
         let Some(record) = self.port.ring.next_record() else {
             return false;
         };
-        let id = bcl_wire::parse_header(record.header).map(|header| header.to_connection);
+        let header = bcl_wire::parse_header(record.header).ok();
+        let is_placed = record.is_placed;
         let told = endpoint.handle_record(Time(now_ns), &record, memory);
         if told == Told::Taken {
             self.port.ring.release();
+            if let Some(header) = header.filter(|header| header.kind == Kind::Put && !is_placed) {
+                self.note_put(&header);
+            }
         }
-        if let Ok(id) = id
+        if let Some(header) = header
             && self.random.one_in(self.gives_back_one_in)
         {
-            endpoint.give_back(id);
+            endpoint.give_back(header.to_connection);
         }
         told == Told::Taken
+    }
+
+    /// The endpoint has performed a piece of a put.
+    fn note_put(&mut self, header: &Header) {
+        let put = (header.to_connection, header.slot);
+        match header.flags.contains(Flags::LAST) {
+            true => self.begun.remove(&put),
+            false => self.begun.insert(put),
+        };
     }
 
     /// After whatever has happened to the endpoint.
