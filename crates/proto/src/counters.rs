@@ -96,8 +96,6 @@ pub struct PeerInfo {
     pub is_up: bool,
     /// Whether our interface program takes the peer's packets.
     pub is_entered: bool,
-    /// Whether the peer may have one that takes ours.
-    pub has_interface: bool,
     /// Smoothed round trip; 0 before the first.
     pub round_trip: Span,
     /// Shortest round trip lately.

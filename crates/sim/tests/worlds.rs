@@ -50,6 +50,16 @@ const ONCE_WRONG: &[(&str, u64, &str)] = &[
         607,
         "the oracle took packets that a stranger had held back for copies of old ones",
     ),
+    (
+        "rough",
+        6689,
+        "WELCOMEs that came twice took the place of one whose CONFIRM had been believed",
+    ),
+    (
+        "rough",
+        11440,
+        "who confirmed several WELCOMEs named another than the peer had believed, and seemed to have started anew",
+    ),
 ];
 
 /// The same, with interface programs.
@@ -86,6 +96,11 @@ const ONCE_WRONG_WITH_INTERFACES: &[(&str, u64, &str)] = &[
     ),
     (
         "mixed",
+        782385,
+        "a WELCOME to a HELLO played back from another address was confirmed in vain for 3 s",
+    ),
+    (
+        "mixed",
         679176,
         "round trips of seconds, which a stranger had made, let a packet leave each 1.2 s",
     ),
@@ -94,6 +109,12 @@ const ONCE_WRONG_WITH_INTERFACES: &[(&str, u64, &str)] = &[
         400991,
         "a window was entered while puts for the program lay in the ring, which later ones then overtook",
     ),
+    (
+        "mixed",
+        879415,
+        "what a peer that was restarted had taken before was sent to it again, by a WELCOME that came after",
+    ),
+    ("mixed", 879723, "the same"),
 ];
 
 /// What is wrong with a world, if anything is.

@@ -3,6 +3,7 @@
 use bcl_proto::{Endpoint, Path, Span, Time};
 use bcl_protocol_tests::{Faults, News, World, address, path};
 use bcl_types::{Cause, OpError, OpId};
+use bcl_wire::Kind;
 
 fn count(world: &World, host: usize, wanted: impl Fn(&News) -> bool) -> usize {
     world.hosts[host].port.count(wanted)
@@ -42,18 +43,25 @@ fn both_at_once_make_one_connection() {
 
 #[test]
 fn a_port_talks_to_itself() {
-    let mut world = World::new(1, 3);
-    for k in 0..20u8 {
-        world.send_system(0, 0, &[k; 3_000]);
+    for seed in 0..400 {
+        let mut world = World::new(1, seed);
+        world.faults = Faults::all([0, 100, 300][seed as usize % 3]);
+        for k in 0..20u8 {
+            world.send_system(0, 0, &[k; 3_000]);
+        }
+        // Two ends, and no third one where several WELCOMEs were confirmed.
+        for _ in 0..800 {
+            world.run(Span::from_ms(10));
+            assert!(world.hosts[0].endpoint.depths().peers <= 2, "seed {seed}");
+        }
+        assert_eq!(count(&world, 0, IS_UP), 1);
+        let texts = world.take_system(0);
+        assert_eq!(texts.len(), 20);
+        assert!(texts.iter().zip(0u8..).all(|(text, k)| *text == [k; 3_000]));
+        world.act(0, |endpoint, now, port| endpoint.close(now, port));
+        world.run(Span::from_ms(8_000));
+        assert!(world.hosts[0].endpoint.is_drained(), "seed {seed}");
     }
-    world.run(Span::from_ms(100));
-    assert_eq!(count(&world, 0, IS_UP), 1);
-    let texts = world.take_system(0);
-    assert_eq!(texts.len(), 20);
-    assert!(texts.iter().zip(0u8..).all(|(text, k)| *text == [k; 3_000]));
-    world.act(0, |endpoint, now, port| endpoint.close(now, port));
-    world.run(Span::from_ms(100));
-    assert!(world.hosts[0].endpoint.is_drained());
 }
 
 #[test]
@@ -240,6 +248,78 @@ fn a_set_up_that_another_has_crossed_is_over_with_it() {
     }
     assert_eq!(count(&world, 0, IS_SYSTEM), 0);
     assert_eq!(world.hosts[0].endpoint.depths().peers, 0);
+}
+
+/// Of what was sent, the packets of one kind from one host to another.
+fn sent(world: &mut World, from: usize, to: usize, kind: Kind) -> Vec<Vec<u8>> {
+    let all = world.record.take().unwrap_or_default();
+    world.record = Some(Vec::new());
+    let is_kind = |bytes: &[u8]| bytes[3] == kind as u8;
+    all.into_iter()
+        .filter(|sent| (sent.0, sent.1) == (from, to) && is_kind(&sent.2))
+        .map(|sent| sent.2)
+        .collect()
+}
+
+/// Somebody plays a HELLO back under his own address, and the WELCOME, whose token is for that, to who had said HELLO
+/// ([WIRE-4.5]).
+#[test]
+fn a_welcome_for_another_address_keeps_nobody_waiting() {
+    let mut world = World::new(3, 12);
+    world.record = Some(Vec::new());
+    world.hosts[1].is_cut = true;
+    world.send_system(0, 1, b"hello");
+    world.hosts[1].is_cut = false;
+    let hello = sent(&mut world, 0, 1, Kind::Hello).remove(0);
+    world.deliver_at(world.now, 2, 1, hello);
+    world.run(Span::from_us(5));
+    let welcome = sent(&mut world, 1, 2, Kind::Welcome).remove(0);
+    world.deliver_at(world.now, 1, 0, welcome);
+    // The other side wants something as well, and has to let ours go first.
+    world.send_system(1, 0, b"and you");
+    world.run(Span::from_us(100));
+    assert_eq!(count(&world, 1, IS_UP), 0, "that token is worth nothing");
+    world.run(Span::from_ms(200));
+    for (host, text) in [(0, &b"and you"[..]), (1, b"hello")] {
+        assert_eq!([IS_UP, IS_GONE].map(|it| count(&world, host, it)), [1, 0]);
+        assert_eq!(world.take_system(host), [text]);
+    }
+}
+
+/// Of several WELCOMEs one counts, also when its connection is over ([WIRE-4.8]).
+#[test]
+fn a_second_welcome_makes_no_second_connection() {
+    let mut world = World::with(2, 13, |host, config| {
+        config.dead_after = Span::from_ms([20_000, 500][host]);
+    });
+    world.record = Some(Vec::new());
+    world.send_system(0, 1, b"once");
+    world.run(Span::from_us(15));
+    // The first one's CONFIRM arrives, and nothing after it.
+    world.run_until(Span::from_ms(1), |world| count(world, 1, IS_UP) == 1);
+    world.hosts[0].is_cut = true;
+    world.send_system(1, 0, b"is anybody there?");
+    world.run(Span::from_ms(2_000));
+    assert_eq!(count(&world, 1, IS_GONE), 1);
+
+    let hello = sent(&mut world, 0, 1, Kind::Hello).remove(1);
+    world.deliver_at(world.now, 0, 1, hello);
+    world.run(Span::from_us(5));
+    let welcome = sent(&mut world, 1, 0, Kind::Welcome).remove(0);
+    world.hosts[0].is_cut = false;
+    world.deliver_at(world.now, 1, 0, welcome);
+    world.run(Span::from_us(5));
+    world.hosts[0].is_cut = true;
+    world.run(Span::from_ms(100));
+    let confirms = sent(&mut world, 0, 1, Kind::Confirm);
+    assert!(confirms.len() >= 2, "both are confirmed");
+    world.run(Span::from_ms(4_800));
+    for confirm in confirms {
+        world.deliver_at(world.now, 0, 1, confirm);
+        world.run(Span::from_us(5));
+    }
+    assert_eq!(count(&world, 1, IS_UP), 1);
+    assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
 }
 
 /// [SEM-7.4]: whoever computes while a peer leaves has the peer's messages first. The peer need not wait for that, and is not

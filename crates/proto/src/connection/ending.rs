@@ -57,6 +57,11 @@ impl Connection {
 }
 
 impl Connection {
+    /// Whether this connection was made by the attempt with this nonce.
+    pub fn has_nonce(&self, nonce: u64) -> bool {
+        self.agreed.is_some_and(|agreed| agreed.nonce == nonce)
+    }
+
     /// Whether this connection was made by the set-up with this token.
     pub fn is(&self, token: u64) -> bool {
         self.agreed.is_some_and(|agreed| agreed.token == token)

@@ -36,7 +36,8 @@ use crate::message::outgoing::{Broken, Outgoing};
 use crate::names::Path;
 use crate::rma::requester::Requester;
 use crate::rma::target::Owner;
-use crate::setup::{Attempt, Greeting};
+use crate::setup::Attempt;
+use crate::setup::greeting::Greeting;
 use crate::slab::Name;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
@@ -98,7 +99,9 @@ pub struct Agreed {
     pub incarnation: u64,
     /// The peer's latest attempt at a connection of which we know ([WIRE-4.7]).
     pub attempt: u32,
-    /// Names the set-up.
+    /// Nonce of the initiator, which names the connection at both ends ([WIRE-4.10]).
+    pub nonce: u64,
+    /// Names the CONFIRM that made it: of several there can be only one ([WIRE-4.5]).
     pub token: u64,
     /// Packets that the peer keeps track of beyond the oldest that is missing ([WIRE-5.2]).
     pub receive_window: u32,
@@ -272,6 +275,23 @@ impl Connection {
         self.liveness = Liveness::new(now);
     }
 
+    /// A packet is not sealed as the first WELCOME has it: whether it is as another one has, which then is the one that
+    /// counts ([WIRE-4.5]).
+    #[cold]
+    pub fn settles_by(&mut self, is_key: impl Fn(&CheckKey) -> bool) -> bool {
+        let Stage::Confirming(greeting) = &self.stage else {
+            return false;
+        };
+        let Some(welcome) = greeting.find(is_key) else {
+            return false;
+        };
+        self.agreed = Some(welcome.agreed);
+        self.keys = welcome.keys;
+        // The peer could not take any of it: it was sealed for a connection that there never was.
+        self.flights.lose_all();
+        true
+    }
+
     /// The first round trip is that of the set-up.
     pub fn on_set_up_trip(&mut self, now: Time, trip: Span) {
         self.trip.sample(now, trip);
@@ -336,7 +356,6 @@ impl Connection {
             path: self.path,
             is_up: self.is_up(),
             is_entered: self.is_entered(),
-            has_interface: self.asks_interface,
             round_trip: self.trip.smoothed().unwrap_or_default(),
             base_round_trip: self.trip.base().unwrap_or_default(),
             congestion_window: self.congestion.window(),

@@ -30,7 +30,7 @@ impl Connection {
     pub fn is_ready(&self, now: Time) -> bool {
         match &self.stage {
             Stage::Greeting(attempt) => return attempt.is_due(now),
-            Stage::Confirming(greeting) if greeting.attempt.is_due(now) => return true,
+            Stage::Confirming(greeting) if greeting.is_due(now) => return true,
             _ if self.has_departed => return self.acks.is_due(),
             _ => {}
         }
@@ -178,13 +178,12 @@ impl Connection {
             _ => self.doubt.as_mut(),
         };
         if let Some(attempt) = attempt.filter(|attempt| attempt.is_due(now)) {
-            let (header, payload) = attempt.hello(now, timeout, self.id, self.peer, cx.common);
+            attempt.say(now, timeout);
+            let (header, payload) = attempt.hello(self.peer, cx.common);
             return Some(self.set_up(header, payload, cx));
         }
-        if let Stage::Confirming(greeting) = &mut self.stage
-            && greeting.attempt.is_due(now)
-        {
-            let (header, payload) = greeting.confirm(now, timeout);
+        if let Stage::Confirming(greeting) = &mut self.stage {
+            let (header, payload) = greeting.say(now, timeout, self.peer, cx.common)?;
             return Some(self.set_up(header, payload, cx));
         }
         None

@@ -1,6 +1,6 @@
 //! Packets that have arrived.
 
-use bcl_wire::{Header, Kind, ParseError, parse, verify};
+use bcl_wire::{CheckKey, Header, Kind, ParseError, parse, verify};
 
 use super::Endpoint;
 use crate::common::Context;
@@ -51,8 +51,9 @@ impl Endpoint {
             return self.on_stray(now, from, datagram, header);
         };
         // Before there is an agreement the key is the set-up's, with which no such packet is sealed.
+        let is_right = |key: &CheckKey| verify(datagram, &self.common.keys, key);
         if connection.agreed.is_none()
-            || !verify(datagram, &self.common.keys, &connection.keys.theirs)
+            || !is_right(&connection.keys.theirs) && !connection.settles_by(is_right)
         {
             let common = &mut self.common;
             return connection

@@ -11,7 +11,8 @@ use crate::connection::packet::inline;
 use crate::connection::receive_window::RECEIVE_WINDOW;
 use crate::connection::{Agreed, Connection, End, Keys, Stage};
 use crate::names::Path;
-use crate::setup::{Greeting, attempt_of};
+use crate::setup::attempt_of;
+use crate::setup::greeting::{Greeting, Welcome};
 use crate::time::Time;
 use crate::transmit::Transmit;
 use crate::upcalls::Upcalls;
@@ -87,7 +88,7 @@ impl Endpoint {
         answer.from_port = header.to_port;
         answer.to_port = header.from_port;
         answer.message = self.attempts;
-        answer.offset = self.token_of(initiator(&body, header));
+        answer.offset = self.name_of(initiator(&body, header));
         answer.payload_len_bytes = Setup::LEN as u16;
         let key = *self.common.keys.setup();
         self.reply(Transmit {
@@ -99,12 +100,18 @@ impl Endpoint {
         });
     }
 
-    /// Names the connection with a peer, if there is one.
-    fn token_of(&mut self, peer: Address) -> u64 {
-        let place = self.connections.find(peer);
-        place
-            .and_then(|place| self.connections.get(place)?.agreed)
-            .map_or(0, |agreed| agreed.token)
+    /// Names the connection with a peer, if there is one; of a port with itself, its other end.
+    fn name_of(&mut self, peer: Address) -> u64 {
+        let connection = match peer == self.common.config.address {
+            true => self.connections.iter().find(|other| other.is_mirror),
+            false => {
+                let place = self.connections.find(peer);
+                place.and_then(|place| self.connections.get(place))
+            }
+        };
+        connection
+            .and_then(|connection| connection.agreed)
+            .map_or(0, |agreed| agreed.nonce)
     }
 
     /// Whether a HELLO is answered although we may be saying one as well: that of the lower address goes first
@@ -158,33 +165,38 @@ impl Endpoint {
         {
             // Fresh word of the peer whether it has our connection ([WIRE-4.10]).
             connection.doubt = None;
-            let result = match connection.is(header.offset) {
+            let result = match connection.has_nonce(header.offset) {
                 true => Ok(()),
                 false => Err(End::Gone(Cause::Restarted)),
             };
             return self.follow_up(place, now, result, up);
         }
-        let Stage::Greeting(attempt) = &connection.stage else {
-            self.common.drops.stale_setup += 1;
-            return;
+        let nonce = match &connection.stage {
+            Stage::Greeting(attempt) => Some(attempt.nonce),
+            Stage::Confirming(greeting) => Some(greeting.attempt.nonce),
+            Stage::Up => None,
         };
-        if !is_ours || attempt.nonce != body.initiator_nonce {
+        if !is_ours || nonce != Some(body.initiator_nonce) {
             self.common.drops.stale_setup += 1;
             return;
         }
-        let trip = (attempt.times == 1).then(|| now.since(attempt.said_at));
-        let mut attempt = attempt.clone();
-        attempt.restart(now);
         let agreed = Agreed {
             incarnation: body.responder_incarnation,
             attempt: header.message,
+            nonce: body.initiator_nonce,
             token: body.token,
             receive_window: u32::from(body.receive_window_packets).clamp(1, RECEIVE_WINDOW),
             answerer: body.answerer,
         };
+        let keys = self.common.keys.connection(&transcript);
+        let keys = Keys {
+            ours: keys.from_initiator,
+            theirs: keys.from_responder,
+        };
         let to_connection = header.from_connection;
-        let greeting = Greeting {
-            attempt,
+        let welcome = Welcome {
+            agreed,
+            keys,
             body: Setup {
                 receive_window_packets: RECEIVE_WINDOW as u16,
                 answerer: self.common.config.answerer(),
@@ -192,13 +204,14 @@ impl Endpoint {
             },
             to_connection,
         };
-        // CONFIRM goes where HELLO went, wherever this came from: it could be played back under another address.
-        let keys = self.common.keys.connection(&transcript);
-        let keys = Keys {
-            ours: keys.from_initiator,
-            theirs: keys.from_responder,
+        let attempt = match &mut connection.stage {
+            Stage::Greeting(attempt) => attempt,
+            Stage::Confirming(greeting) => return greeting.add(now, welcome, header.offset),
+            Stage::Up => return,
         };
-        let stage = Stage::Confirming(greeting);
+        let trip = (attempt.times == 1).then(|| now.since(attempt.said_at));
+        // CONFIRM goes where HELLO went, wherever this came from: it could be played back under another address.
+        let stage = Stage::Confirming(Greeting::new(now, attempt.clone(), welcome));
         connection.agree(now, agreed, keys, to_connection, stage);
         connection.await_interface(&self.common.config, up);
         if let Some(trip) = trip {
@@ -235,6 +248,7 @@ impl Endpoint {
         let agreed = Agreed {
             incarnation: body.initiator_incarnation,
             attempt,
+            nonce: body.initiator_nonce,
             token: body.token,
             receive_window: u32::from(body.receive_window_packets).clamp(1, RECEIVE_WINDOW),
             answerer: body.answerer,
@@ -286,7 +300,13 @@ impl Endpoint {
             return place.map_or(Claim::Stale, Claim::Same);
         }
         if peer == own {
-            return Claim::New;
+            // The other end of the connection of a port with itself: one for each attempt, of several WELCOMEs.
+            let mut mirrors = self.connections.iter().filter(|other| other.is_mirror);
+            let is_there = |agreed_before: &Agreed| !before(agreed_before.attempt, agreed.attempt);
+            return match mirrors.any(|mirror| mirror.agreed.as_ref().is_some_and(is_there)) {
+                true => Claim::Stale,
+                false => Claim::New,
+            };
         }
         let Some(place) = self.connections.find(peer) else {
             return Claim::New;

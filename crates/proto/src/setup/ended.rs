@@ -7,10 +7,14 @@ use bcl_types::Address;
 use super::token::LIFE;
 use crate::connection::Keys;
 use crate::names::Path;
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// How many are remembered.
 const ENDED_MAX: usize = 64;
+
+/// How long what belongs to the set-up of a connection that has ended can be shown again: a WELCOME may come for so long
+/// after the first one was confirmed, and its token is good for as long again ([WIRE-4.5]).
+const RECENT: Span = LIFE.times(2);
 
 /// What is remembered of a connection.
 #[derive(Debug, Clone)]
@@ -35,7 +39,7 @@ pub struct Ended {
 pub struct EndedList(VecDeque<Ended>);
 
 impl EndedList {
-    /// Remembers one. True if an earlier one was forgotten before its token was too old to be shown again.
+    /// Remembers one. True if an earlier one was forgotten before its tokens were too old to be shown again.
     pub fn push(&mut self, ended: Ended) -> bool {
         let now = ended.at;
         let forgotten = if self.0.len() >= ENDED_MAX {
@@ -44,7 +48,7 @@ impl EndedList {
             None
         };
         self.0.push_back(ended);
-        forgotten.is_some_and(|forgotten| now.since(forgotten.at) <= LIFE)
+        forgotten.is_some_and(|forgotten| now.since(forgotten.at) <= RECENT)
     }
 
     pub fn has_token(&self, token: u64) -> bool {
@@ -54,7 +58,7 @@ impl EndedList {
     /// Whether a set-up, by incarnation and attempt, is older than a connection with that peer that has ended: its token
     /// may still be fresh, and what was sent by it could be played back to a connection made with it.
     pub fn outdates(&self, now: Time, peer: Address, set_up: (u64, u32)) -> bool {
-        let mut recent = self.0.iter().filter(|ended| now.since(ended.at) <= LIFE);
+        let mut recent = self.0.iter().filter(|ended| now.since(ended.at) <= RECENT);
         recent.any(|ended| ended.peer == peer && set_up <= ended.latest)
     }
 

@@ -1,6 +1,7 @@
 //! How two ports become connected ([WIRE-4]).
 
 pub mod ended;
+pub mod greeting;
 pub mod token;
 
 use bcl_types::{Address, OpError};
@@ -28,15 +29,6 @@ pub struct Attempt {
     pub said_at: Time,
     pub times: u32,
     refused: Option<OpError>,
-}
-
-/// Payload of the set-up's packets, with what the header says.
-#[derive(Debug, Clone)]
-pub struct Greeting {
-    pub attempt: Attempt,
-    pub body: Setup,
-    /// The name that the responder has proposed for the connection.
-    pub to_connection: u32,
 }
 
 impl Attempt {
@@ -74,7 +66,8 @@ impl Attempt {
         self.refused.replace(error) == Some(error)
     }
 
-    fn say(&mut self, now: Time, timeout: Span) {
+    /// It is said now; when it is to be said again.
+    pub fn say(&mut self, now: Time, timeout: Span) {
         self.said_at = now;
         self.next_at = now + timeout.times(1 << self.times.min(16)).min(LAST_PAUSE);
         self.times += 1;
@@ -93,15 +86,8 @@ impl Attempt {
         self.next_at = self.next_at.max(now + COURTESY);
     }
 
-    pub fn hello(
-        &mut self,
-        now: Time,
-        timeout: Span,
-        id: u32,
-        peer: Address,
-        common: &Common,
-    ) -> (Header, Payload) {
-        self.say(now, timeout);
+    /// HELLO, as it is said each time.
+    pub fn hello(&self, peer: Address, common: &Common) -> (Header, Payload) {
         let body = Setup {
             job_id: common.keys.id(),
             initiator_incarnation: common.config.incarnation,
@@ -112,18 +98,7 @@ impl Attempt {
             answerer: common.config.answerer(),
             ..Setup::default()
         };
-        let mut header = Header::new(Kind::Hello);
-        header.from_connection = id;
-        (header, inline(&body.to_bytes()))
-    }
-}
-
-impl Greeting {
-    pub fn confirm(&mut self, now: Time, timeout: Span) -> (Header, Payload) {
-        self.attempt.say(now, timeout);
-        let mut header = Header::new(Kind::Confirm);
-        header.to_connection = self.to_connection;
-        (header, inline(&self.body.to_bytes()))
+        (Header::new(Kind::Hello), inline(&body.to_bytes()))
     }
 }
 
