@@ -94,6 +94,7 @@ const ONCE_WRONG_WITH_INTERFACES: &[(&str, u64, &str)] = &[
         703298,
         "a window was entered while the rest of a put for the program could come, which later puts then overtook",
     ),
+    ("windows", 448602, "the same"),
     (
         "mixed",
         782385,
