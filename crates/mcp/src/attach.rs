@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::io::Errno;
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 
@@ -35,10 +34,9 @@ impl std::fmt::Display for Mode {
 }
 
 /// How the program is to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
     /// In the driver if it takes programs and sends what they answer, else behind it.
-    #[default]
     Auto,
     /// So and not otherwise.
     Only(Mode),
@@ -49,13 +47,12 @@ pub enum Wish {
 const TAKES_AND_DROPS: &str = "veth";
 
 impl Wish {
-    /// What to try, in this order, on an interface of this kind.
-    fn modes(self, kind: &str) -> &'static [Mode] {
+    /// What to try on an interface of this kind, and what if that is refused.
+    fn modes(self, kind: &str) -> (Mode, Option<Mode>) {
         match self {
-            Self::Auto if kind == TAKES_AND_DROPS => &[Mode::Generic],
-            Self::Auto => &[Mode::Native, Mode::Generic],
-            Self::Only(Mode::Native) => &[Mode::Native],
-            Self::Only(Mode::Generic) => &[Mode::Generic],
+            Self::Auto if kind == TAKES_AND_DROPS => (Mode::Generic, None),
+            Self::Auto => (Mode::Native, Some(Mode::Generic)),
+            Self::Only(mode) => (mode, None),
         }
     }
 }
@@ -129,27 +126,25 @@ pub(crate) fn attach(
             id: other.id,
         });
     }
-    let mut refusals = String::new();
-    let mut latest = io::Error::from(Errno::INVAL);
-    for mode in wish.modes(&found.kind) {
-        let flag = match mode {
-            Mode::Native => NATIVE,
-            Mode::Generic => GENERIC,
-        };
-        match sys::attach(program, index, flag) {
-            Ok(link) => return Ok(Attached { link, mode: *mode }),
-            Err(error) => {
-                refusals += &format!(" {mode}: {error};");
-                latest = error;
-            }
-        }
-    }
-    Err(latest).doing(|| {
-        format!(
-            "attaching the interface program to {interface} ({})",
-            refusals.trim_matches([' ', ';'])
-        )
-    })
+    let doing = |modes: &str| format!("attaching the interface program to {interface} ({modes})");
+    let (first, otherwise) = wish.modes(&found.kind);
+    let refusal = match attach_as(program, index, first) {
+        Ok(attached) => return Ok(attached),
+        Err(refusal) => refusal,
+    };
+    let Some(second) = otherwise else {
+        return Err(refusal).doing(|| doing(&first.to_string()));
+    };
+    attach_as(program, index, second).doing(|| doing(&format!("{first}: {refusal}; {second}")))
+}
+
+fn attach_as(program: BorrowedFd<'_>, index: u32, mode: Mode) -> io::Result<Attached> {
+    let flag = match mode {
+        Mode::Native => NATIVE,
+        Mode::Generic => GENERIC,
+    };
+    let link = sys::attach(program, index, flag)?;
+    Ok(Attached { link, mode })
 }
 
 fn index_of(interface: &str) -> Result<u32, Error> {

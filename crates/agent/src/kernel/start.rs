@@ -163,6 +163,15 @@ impl Kernel {
     }
 }
 
+/// What the settings say, as the interface program's crate does.
+pub(super) fn wish(how: How) -> Wish {
+    match how {
+        How::Auto => Wish::Auto,
+        How::Native => Wish::Only(Mode::Native),
+        How::Generic => Wish::Only(Mode::Generic),
+    }
+}
+
 /// What the link to an interface is pinned as. A bpf file system takes no dots, which VLANs have in their names; no
 /// interface has a colon.
 pub(super) fn link_name(interface: &str) -> String {
@@ -181,13 +190,4 @@ fn names(folder: &Path) -> Vec<String> {
 fn names_of_interfaces_become_names_of_pins() {
     assert_eq!(link_name("eth0"), "link-eth0");
     assert_eq!(link_name("eth0.100"), "link-eth0:100");
-}
-
-/// What the settings say, as the interface program's crate does.
-pub(super) fn wish(how: How) -> Wish {
-    match how {
-        How::Auto => Wish::Auto,
-        How::Native => Wish::Only(Mode::Native),
-        How::Generic => Wish::Only(Mode::Generic),
-    }
 }

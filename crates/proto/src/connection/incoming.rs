@@ -2,7 +2,7 @@
 
 use bcl_wire::body::AckBody;
 use bcl_wire::serial::distance;
-use bcl_wire::{Flags, HEADER_LEN, Header, Kind, NakReason};
+use bcl_wire::{Answerer, Flags, HEADER_LEN, Header, Kind, NakReason};
 
 use super::flights::Progress;
 use super::receive_window::Standing;
@@ -73,7 +73,7 @@ impl Connection {
             // It cannot tell of both classes, so that it acknowledges nothing ([WIRE-9.5]).
             Kind::Nak => {
                 self.on_nak(header, cx.now);
-                if self.asks_interface && header.length == SYSTEM_BUSY {
+                if self.answerer() != Answerer::Program && header.length == SYSTEM_BUSY {
                     self.on_ack(header, None, cx)?;
                 }
             }

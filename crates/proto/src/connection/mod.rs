@@ -148,10 +148,7 @@ pub struct Connection {
     /// Sequence of CLOSE, once it has left.
     close_sequence: Option<u32>,
     is_closing: bool,
-    /// Whether an interface program answers for the peer, and the latest packet for which it was asked to ([MCP-5.4]).
-    asks_interface: bool,
-    /// Datagrams for the peer are not sent together.
-    sends_singly: bool,
+    /// The latest packet for which the peer's interface program was asked to answer ([MCP-5.4]).
     asked: u32,
 
     /// An interface program does the receiving half, or is going to.
@@ -224,8 +221,6 @@ impl Connection {
             unreliable_number: 0,
             close_sequence: None,
             is_closing: false,
-            asks_interface: false,
-            sends_singly: false,
             asked: 0,
             entry: None,
             absence: Absence::default(),
@@ -266,13 +261,18 @@ impl Connection {
     /// The set-up is agreed, and this is what to send to.
     pub fn agree(&mut self, now: Time, agreed: Agreed, keys: Keys, peer_id: u32, stage: Stage) {
         self.agreed = Some(agreed);
-        self.asks_interface = agreed.answerer != Answerer::Program;
-        self.sends_singly = agreed.answerer == Answerer::SingleInterface;
         self.asked = self.flights.first().wrapping_sub(1);
         self.keys = keys;
         self.peer_id = peer_id;
         self.stage = stage;
         self.liveness = Liveness::new(now);
+    }
+
+    /// Who answers for the peer.
+    #[inline]
+    fn answerer(&self) -> Answerer {
+        let agreed = self.agreed.as_ref();
+        agreed.map_or(Answerer::Program, |agreed| agreed.answerer)
     }
 
     /// A packet is not sealed as the first WELCOME has it: whether it is as another one has, which then is the one that

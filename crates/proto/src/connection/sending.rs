@@ -2,7 +2,7 @@
 
 use bcl_wire::body::AckBody;
 use bcl_wire::serial::distance;
-use bcl_wire::{Flags, HEADER_LEN, Header, Kind, NakReason};
+use bcl_wire::{Answerer, Flags, HEADER_LEN, Header, Kind, NakReason};
 
 use super::packet::{Content, Packet, inline};
 use super::{Connection, Stage};
@@ -234,7 +234,7 @@ impl Connection {
         if !self.congestion.permits(self.flights.under_way()) {
             // Nothing more leaves before something is acknowledged.
             header.flags |= Flags::ACK_NOW;
-        } else if self.asks_interface && self.is_last_for_now(now) {
+        } else if self.answerer() != Answerer::Program && self.is_last_for_now(now) {
             header.flags |= Flags::ACK_NOW;
             self.asked = sequence;
         }
@@ -415,7 +415,7 @@ impl Connection {
         Transmit {
             path: self.path,
             payload,
-            is_single: self.sends_singly,
+            is_single: self.answerer() == Answerer::SingleInterface,
             header: header.to_bytes(),
             key: self.keys.ours,
         }

@@ -1,7 +1,6 @@
 //! Opening a port on the network tier.
 
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +15,7 @@ use super::Engine;
 use super::batches::Unsent;
 use crate::deferred::Deferred;
 use crate::interface::Interface;
-use crate::interface::open::Unavailable;
+use crate::interface::open::{Intercepted, Unavailable};
 use crate::lent::Lent;
 use crate::link::Reach;
 use crate::udp::UdpSource;
@@ -110,10 +109,15 @@ impl Engine {
         let mut config = Config::new(own, wall_clock_ns(), seed()?);
         config.dead_after = Span(wish.dead_after.as_nanos() as u64);
         let (interface, udp) = match interface {
-            Some((interface, socket)) => {
-                config.interface_ring_bytes = interface.ring_bytes();
-                config.interface_takes_singly = interface.takes_singly();
-                let takes_own = interface.takes_own();
+            Some(Intercepted {
+                interface,
+                socket,
+                ring_bytes,
+                takes_singly,
+                takes_own,
+            }) => {
+                config.interface_ring_bytes = ring_bytes;
+                config.interface_takes_singly = takes_singly;
                 reach = Reach::Interface { takes_own };
                 let udp = UdpSource::adopt(socket).map_err(OpenError::Socket)?;
                 (Some(interface), udp)
@@ -142,7 +146,7 @@ fn intercept(
     number: u16,
     secret: [u8; 32],
     wish: Wish,
-) -> Result<Option<(Interface, OwnedFd)>, Unavailable> {
+) -> Result<Option<Intercepted>, Unavailable> {
     match wish.interception {
         Interception::Never => Ok(None),
         Interception::IfPossible | Interception::Always => {

@@ -33,9 +33,6 @@ pub struct Interface {
     /// The first record is one that there is no room for.
     is_stuck: bool,
     refuses_system: bool,
-    /// Packets from the own host pass it.
-    takes_own: bool,
-    takes_singly: bool,
     next_look_at_socket: Time,
 }
 
@@ -48,16 +45,6 @@ impl Interface {
     /// Readable when the agent has answered.
     pub fn agent(&self) -> BorrowedFd<'_> {
         self.errands.descriptor()
-    }
-
-    /// Whether packets from the own host pass the interface program.
-    pub fn takes_own(&self) -> bool {
-        self.takes_own
-    }
-
-    /// Whether datagrams have to be sent to it singly.
-    pub fn takes_singly(&self) -> bool {
-        self.takes_singly
     }
 
     /// Why a connection is not the interface program's.

@@ -44,15 +44,29 @@ impl Unavailable {
     }
 }
 
+/// A port that the agent has opened.
+#[derive(Debug)]
+pub struct Intercepted {
+    /// Its ring, and all else by which it deals with the interface program.
+    pub interface: Interface,
+    /// Bound.
+    pub socket: OwnedFd,
+    /// Length of the ring.
+    pub ring_bytes: usize,
+    /// Datagrams have to be sent to it singly.
+    pub takes_singly: bool,
+    /// Packets from the own host pass the interface program.
+    pub takes_own: bool,
+}
+
 impl Interface {
-    /// Asks the agent for the port of this number at an address, with the secret of its job's packets. The socket that
-    /// comes with it is bound.
+    /// Asks the agent for the port of this number at an address, with the secret of its job's packets.
     pub fn open(
         ip: IpAddr,
         number: u16,
         secret: [u8; 32],
         dead_after: Duration,
-    ) -> Result<(Self, OwnedFd), Unavailable> {
+    ) -> Result<Intercepted, Unavailable> {
         let IpAddr::V4(ip) = ip else {
             return Err(Unavailable::NotIpv4(ip));
         };
@@ -62,31 +76,31 @@ impl Interface {
         let failed = |what| move |errno| Unavailable::Map { what, errno };
         let Opened {
             port,
-            singly,
+            singly: takes_singly,
             socket,
             ring,
             control,
             statistics,
         } = opened;
+        let ring_bytes = port.ring_bytes() as usize;
         let dead_after = Span(dead_after.as_nanos() as u64);
         let interface = Self {
-            ring: Ring::map(ring, port.ring_bytes() as usize).map_err(failed("ring"))?,
+            ring: Ring::map(ring, ring_bytes).map_err(failed("ring"))?,
             control: Control::map(control).map_err(failed("control page"))?,
             counters: Counters::map(statistics).map_err(failed("counters"))?,
             errands: Errands::new(port.into_queue().map_err(failed("requests"))?, dead_after),
             listeners: 0,
             is_stuck: false,
             refuses_system: false,
-            takes_own,
-            takes_singly: singly,
             next_look_at_socket: Time(0),
         };
-        Ok((interface, socket))
-    }
-
-    /// Length of the ring.
-    pub fn ring_bytes(&self) -> usize {
-        self.ring.size_bytes() as usize
+        Ok(Intercepted {
+            interface,
+            socket,
+            ring_bytes,
+            takes_singly,
+            takes_own,
+        })
     }
 }
 
