@@ -1,4 +1,8 @@
-//! Hosts that reach each other: two by a cable, more by a switch.
+//! Hosts that reach each other: two by a cable, more by a switch, and two also by a switch.
+//!
+//! Behind a switch of two, faults happen where the other host's packets enter it, and leave the interface of the host to
+//! whoever wants to put a program of its own there. There are interface programs at both ends of each cable then, which
+//! those of a veth need to send anything.
 
 use std::io::Result;
 use std::net::Ipv4Addr;
@@ -34,6 +38,18 @@ impl Cluster {
     /// # Errors
     /// Says which command failed and what it said.
     pub fn new(hosts: usize) -> Result<Self> {
+        Self::joined(hosts, hosts != 2)
+    }
+
+    /// Two joined by a switch.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn switched() -> Result<Self> {
+        Self::joined(2, true)
+    }
+
+    fn joined(hosts: usize, by_switch: bool) -> Result<Self> {
         sweep();
         let (name, block) = (fresh_name(), Block::free()?);
         let mut cluster = Self {
@@ -49,10 +65,10 @@ impl Cluster {
         for host in &cluster.hosts {
             run(&format!("ip netns add {}", host.namespace))?;
         }
-        cluster.far_ends = if hosts == 2 {
-            cluster.cable()?
-        } else {
+        cluster.far_ends = if by_switch {
             cluster.switch()?
+        } else {
+            cluster.cable()?
         };
         for host in &cluster.hosts {
             host.set_up()?;
@@ -141,9 +157,22 @@ impl Cluster {
     /// # Errors
     /// When the program cannot be compiled or attached.
     pub fn inject(&mut self, index: usize, faults: &Faults) -> Result<()> {
-        let (host, backstage) = (&self.hosts[index], &self.backstage);
-        let injector = self.injectors[index].get_or_insert_with(|| Injector::new(host, backstage));
+        let (namespace, interface) = self.entrance(index);
+        let backstage = &self.backstage;
+        let injector = self.injectors[index]
+            .get_or_insert_with(|| Injector::new(&namespace, &interface, backstage, index));
         injector.set(faults)
+    }
+
+    /// The interface, by namespace and name, that all packets to a host come in by.
+    fn entrance(&self, index: usize) -> (String, String) {
+        match &self.far_ends[..] {
+            [first, second] if first.0 == self.backstage => match index {
+                0 => second.clone(),
+                _ => first.clone(),
+            },
+            _ => (self.hosts[index].namespace.clone(), INTERFACE.to_owned()),
+        }
     }
 
     /// What has happened to packets that arrived at a host since the first [`inject`](Self::inject).

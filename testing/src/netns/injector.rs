@@ -1,4 +1,4 @@
-//! The faults of one host: two programs on its interface, and a relay for what comes late.
+//! The faults of one host: two programs on the interface that its packets come in by, and a relay for what comes late.
 //!
 //! XDP loses and corrupts. Its presence makes the other end of the veth cut what it sends into packets, as a wire would
 //! want it, and the receiving kernel may still join them again behind it. Where packets are duplicated or held back they
@@ -10,13 +10,10 @@ use bcl_netns::run;
 
 use super::bpf::{Map, Plain};
 use super::faults::{Faults, Tally};
-use super::host::{Host, INTERFACE};
 use super::object;
 use super::relay::Relay;
 use super::tool::{index_of, number_after};
 
-/// The interface by which late packets leave, and come back.
-const DETOUR: &str = "detour";
 /// No two packets are joined up to this length; and up to what the kernel takes by itself.
 const NOT_JOINED: u32 = 1;
 const JOINED: u32 = 65536;
@@ -25,9 +22,11 @@ const JOINED: u32 = 65536;
 #[derive(Debug)]
 pub(super) struct Injector {
     namespace: String,
+    interface: String,
+    interface_index: u32,
     backstage: String,
-    /// Of the host's interface.
-    interface: u32,
+    /// The number of the host: the detours of all may meet in one namespace.
+    host: usize,
     xdp: Option<Program>,
     tc: Option<Program>,
     detour: Option<(u32, Relay)>,
@@ -69,12 +68,14 @@ unsafe impl Plain for Settings {}
 unsafe impl Plain for Counters {}
 
 impl Injector {
-    /// Nothing is attached before the first faults are set.
-    pub(super) fn new(host: &Host, backstage: &str) -> Self {
+    /// That of an interface. Nothing is attached before the first faults are set.
+    pub(super) fn new(namespace: &str, interface: &str, backstage: &str, host: usize) -> Self {
         Self {
-            namespace: host.namespace.clone(),
+            namespace: namespace.to_owned(),
+            interface: interface.to_owned(),
+            interface_index: 0,
             backstage: backstage.to_owned(),
-            interface: 0,
+            host,
             xdp: None,
             tc: None,
             detour: None,
@@ -87,15 +88,15 @@ impl Injector {
     /// When the program cannot be compiled or attached.
     pub(super) fn set(&mut self, faults: &Faults) -> Result<()> {
         if self.xdp.is_none() {
-            self.interface = index_of(&self.namespace, INTERFACE)?;
+            self.interface_index = index_of(&self.namespace, &self.interface)?;
             self.xdp = Some(Program::of(self.attach_xdp()?)?);
         }
         if faults.need_tc() && self.tc.is_none() {
             self.detour = Some(self.make_detour()?);
-            self.tc = Some(Program::of(self.attach_tc(INTERFACE, "tc")?)?);
+            self.tc = Some(Program::of(self.attach_tc(&self.interface, "tc")?)?);
         }
         let joined = if faults.need_tc() { NOT_JOINED } else { JOINED };
-        self.link(INTERFACE, &format!("gro_max_size {joined}"))?;
+        self.link(&self.interface, &format!("gro_max_size {joined}"))?;
         if let Some((_, relay)) = &self.detour {
             relay.set(faults);
         }
@@ -106,7 +107,7 @@ impl Injector {
             duplication_ppm: faults.duplication_ppm,
             lateness_ppm: faults.lateness_ppm,
             detour: self.detour.as_ref().map_or(0, |(index, _)| *index),
-            target: self.interface,
+            target: self.interface_index,
         };
         for program in [&self.xdp, &self.tc].into_iter().flatten() {
             program.settings.write(&settings)?;
@@ -138,12 +139,12 @@ impl Injector {
     fn attach_xdp(&self) -> Result<u32> {
         let object = object::path()?;
         self.link(
-            INTERFACE,
+            &self.interface,
             &format!("xdp obj {} sec xdp.frags", object.display()),
         )?;
         let shown = run(&format!(
-            "ip -n {} -d link show dev {INTERFACE}",
-            self.namespace
+            "ip -n {} -d link show dev {}",
+            self.namespace, self.interface
         ))?;
         shown_id(&shown)
     }
@@ -163,27 +164,22 @@ impl Injector {
     /// A cable to a relay backstage, from which late packets come back.
     fn make_detour(&self) -> Result<(u32, Relay)> {
         let (namespace, backstage) = (&self.namespace, &self.backstage);
-        let hold = format!("hold{}", self.interface_name_suffix());
+        let [detour, hold] = ["detour", "hold"].map(|name| format!("{name}{}", self.host));
         run(&format!(
-            "ip link add {DETOUR} netns {namespace} type veth peer name {hold} netns {backstage}"
+            "ip link add {detour} netns {namespace} type veth peer name {hold} netns {backstage}"
         ))?;
         // As long as can be, for an interface does not tell its detour when its own limit changes.
         run(&format!(
             "ip -n {backstage} link set dev {hold} mtu 65535 up"
         ))?;
-        self.link(DETOUR, "mtu 65535 arp off up")?;
-        let back = self.attach_tc(DETOUR, "tc/back")?;
+        self.link(&detour, "mtu 65535 arp off up")?;
+        let back = self.attach_tc(&detour, "tc/back")?;
         Map::of_program(back, "settings")?.write(&Settings {
-            target: self.interface,
+            target: self.interface_index,
             ..Settings::default()
         })?;
         let relay = Relay::start(backstage, index_of(backstage, &hold)?)?;
-        Ok((index_of(namespace, DETOUR)?, relay))
-    }
-
-    /// Backstage the detours of all hosts meet.
-    fn interface_name_suffix(&self) -> &str {
-        self.namespace.rsplit('-').next().unwrap_or_default()
+        Ok((index_of(namespace, &detour)?, relay))
     }
 
     fn link(&self, interface: &str, what: &str) -> Result<()> {

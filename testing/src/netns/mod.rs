@@ -32,3 +32,11 @@ pub use tap::Tap;
 pub fn cluster(hosts: usize) -> Option<Cluster> {
     unless_refused(Cluster::new(hosts))
 }
+
+/// The same of two joined by a switch, so that faults leave the hosts' interfaces alone.
+///
+/// # Panics
+/// Like [`cluster`].
+pub fn switched() -> Option<Cluster> {
+    unless_refused(Cluster::switched())
+}

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use bcl_testing::netns::{Cluster, Faults, Tally, cluster};
+use bcl_testing::netns::{Cluster, Faults, Tally, cluster, switched};
 use bcl_testing::random;
 
 const PACKETS: u64 = 20_000;
@@ -123,23 +123,28 @@ fn assert_about_a_tenth(count: u64) {
     assert!((1745..=2255).contains(&count), "{count} of {PACKETS}");
 }
 
-fn with_faults(faults: &Faults, version: u8) -> Option<(Seen, Tally)> {
-    let mut cluster = cluster(2)?;
+/// Two hosts joined by a cable, where faults happen at the host, or by a switch, where they happen in it; and the
+/// version of IP between them.
+fn places() -> impl Iterator<Item = (Cluster, u8)> {
+    let joined = [|| cluster(2), switched];
+    let places = joined.into_iter().flat_map(|join| [(join, 4), (join, 6)]);
+    places.filter_map(|(join, version)| Some((join()?, version)))
+}
+
+fn with_faults(mut cluster: Cluster, faults: &Faults, version: u8) -> (Seen, Tally) {
     cluster.inject(1, faults).expect("the injector works");
     let seen = send_all(&cluster, version);
     let tally = cluster.tally(1).expect("the injector counts");
     assert_eq!(tally.seen, PACKETS);
-    Some((seen, tally))
+    (seen, tally)
 }
 
 const TENTH_PPM: u32 = 100_000;
 
 #[test]
 fn without_faults_everything_arrives_once_and_in_order() {
-    for version in [4, 6] {
-        let Some((seen, tally)) = with_faults(&Faults::NONE, version) else {
-            return;
-        };
+    for (cluster, version) in places() {
+        let (seen, tally) = with_faults(cluster, &Faults::NONE, version);
         assert_eq!(
             (seen.arrived(), seen.twice(), seen.spoilt, seen.overtaken),
             (PACKETS, 0, 0, 0)
@@ -150,10 +155,8 @@ fn without_faults_everything_arrives_once_and_in_order() {
 
 #[test]
 fn a_tenth_is_lost() {
-    for version in [4, 6] {
-        let Some((seen, tally)) = with_faults(&Faults::loss(TENTH_PPM, 1), version) else {
-            return;
-        };
+    for (cluster, version) in places() {
+        let (seen, tally) = with_faults(cluster, &Faults::loss(TENTH_PPM, 1), version);
         assert_about_a_tenth(tally.lost);
         assert_eq!(seen.arrived(), PACKETS - tally.lost);
     }
@@ -166,10 +169,8 @@ fn a_tenth_is_corrupted_and_no_checksum_hides_it() {
         seed: 2,
         ..Faults::NONE
     };
-    for version in [4, 6] {
-        let Some((seen, tally)) = with_faults(&faults, version) else {
-            return;
-        };
+    for (cluster, version) in places() {
+        let (seen, tally) = with_faults(cluster, &faults, version);
         assert_about_a_tenth(tally.corrupted);
         assert_eq!(seen.spoilt, tally.corrupted);
         assert_eq!(seen.arrived(), PACKETS - tally.corrupted);
@@ -183,10 +184,8 @@ fn a_tenth_arrives_twice() {
         seed: 3,
         ..Faults::NONE
     };
-    for version in [4, 6] {
-        let Some((seen, tally)) = with_faults(&faults, version) else {
-            return;
-        };
+    for (cluster, version) in places() {
+        let (seen, tally) = with_faults(cluster, &faults, version);
         assert_about_a_tenth(tally.duplicated);
         assert_eq!(seen.twice(), tally.duplicated);
         assert_eq!(seen.arrived(), PACKETS);
@@ -201,10 +200,8 @@ fn a_tenth_is_late_and_overtaken() {
         seed: 4,
         ..Faults::NONE
     };
-    for version in [4, 6] {
-        let Some((seen, tally)) = with_faults(&faults, version) else {
-            return;
-        };
+    for (cluster, version) in places() {
+        let (seen, tally) = with_faults(cluster, &faults, version);
         assert_about_a_tenth(tally.late);
         assert_eq!((seen.arrived(), seen.twice(), seen.spoilt), (PACKETS, 0, 0));
         assert!(
@@ -223,11 +220,11 @@ fn everything_is_late_in_order() {
         late_by: Duration::from_millis(1)..=Duration::from_millis(1),
         ..Faults::NONE
     };
-    let Some((seen, tally)) = with_faults(&faults, 4) else {
-        return;
-    };
-    assert_eq!(tally.late, PACKETS);
-    assert_eq!((seen.arrived(), seen.overtaken), (PACKETS, 0));
+    for (cluster, version) in places() {
+        let (seen, tally) = with_faults(cluster, &faults, version);
+        assert_eq!(tally.late, PACKETS);
+        assert_eq!((seen.arrived(), seen.overtaken), (PACKETS, 0));
+    }
 }
 
 #[test]
