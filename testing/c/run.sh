@@ -26,7 +26,7 @@ main() {
     manual_pages_render
     for way in shared static; do
         build_all "$way"
-        for program in bad_input limits remap threads forked; do
+        for program in bad_input limits remap threads forked reexec reexec-no-pie; do
             checks "$way" "$program"
         done
         programs_talk "$way"
@@ -105,6 +105,8 @@ build_all() {
             ok "$way $(basename "$source") builds" \
                 cc -std=c99 -D_GNU_SOURCE $strict $flags "$source" -o "$work/$way/$(basename "$source" .c)" $libs -lpthread
         done
+        ok "$way reexec.c builds at fixed addresses" \
+            cc -std=c99 -D_GNU_SOURCE $strict -no-pie $flags "$here/reexec.c" -o "$work/$way/reexec-no-pie" $libs -lpthread
         for source in examples/c/*.c; do
             ok "$way $source builds" cc -std=c99 $strict $flags "$source" -o "$work/$way/$(basename "$source" .c)" $libs
         done
@@ -128,6 +130,7 @@ programs_talk() {
     ok "$way: the counter is right" served 1000
     ok "$way: large messages go round a ring" timeout 60 "$bin/launch" 3 "$bin/ring"
     ok "$way: large messages alone" timeout 60 "$bin/ring"
+    ok "$way: a forked child has no place in the job" timeout 60 "$bin/launch" 2 "$bin/rank"
     ok "$way: messages are counted with the lock and without" timeout 60 "$bin/rate" 1000
     ok "$way: nobody there is an error" fails "nobody has this port open" "$bin/ping" "${address%:*}:9"
     ok "$way: no ports are left behind" [ "$(find "$BCL_DIR" -type s | wc -l)" = 0 ]

@@ -1,7 +1,6 @@
 //! A connection to the agent that has no port yet.
 
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use crate::error::AgentError;
@@ -10,6 +9,7 @@ use crate::message::{Answer, Request};
 use crate::place::default_socket;
 use crate::port::{OpenPort, Opened, Port};
 use crate::status::Status;
+use bcl_os::Fd;
 
 /// No answer is longer: thousands of ports with all their counters.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
@@ -81,8 +81,7 @@ impl Agent {
         };
         let [file] = descriptors(fds)?;
         let mut text = String::new();
-        std::fs::File::from(file)
-            .take(bytes.min(MAX_TEXT_BYTES))
+        file.take(bytes.min(MAX_TEXT_BYTES))
             .read_to_string(&mut text)
             .map_err(|error| AgentError::Answer(error.to_string()))?;
         Ok(text)
@@ -90,8 +89,8 @@ impl Agent {
 }
 
 /// Exactly so many descriptors.
-pub(crate) fn descriptors<const N: usize>(fds: Vec<OwnedFd>) -> Result<[OwnedFd; N], AgentError> {
-    fds.try_into().map_err(|fds: Vec<OwnedFd>| {
+pub(crate) fn descriptors<const N: usize>(fds: Vec<Fd>) -> Result<[Fd; N], AgentError> {
+    fds.try_into().map_err(|fds: Vec<Fd>| {
         AgentError::Answer(format!("{} descriptors came, not {N}", fds.len()))
     })
 }

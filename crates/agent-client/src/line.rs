@@ -1,12 +1,13 @@
 //! One connection to the agent: a request, its answer.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::peer_credentials;
+use bcl_os::Fd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -20,11 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Line {
-    socket: OwnedFd,
+    socket: Fd,
 }
 
 /// An answer, with what came beside it.
-pub(crate) type Reply = (Answer, Vec<OwnedFd>);
+pub(crate) type Reply = (Answer, Vec<Fd>);
 
 impl Line {
     /// Connects, and hears that the agent is ready, and at which interfaces.
@@ -136,9 +137,9 @@ pub(crate) fn unexpected(answer: &Answer) -> AgentError {
     AgentError::Answer(format!("it does not belong to the request: {answer:?}"))
 }
 
-fn dial(path: &Path, flags: SocketFlags) -> Result<OwnedFd, Errno> {
+fn dial(path: &Path, flags: SocketFlags) -> Result<Fd, Errno> {
     let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
-    let socket = rustix::net::socket_with(family, kind, flags, None)?;
+    let socket = Fd::make(|| rustix::net::socket_with(family, kind, flags, None))?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket)
 }

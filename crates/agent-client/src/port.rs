@@ -1,10 +1,10 @@
 //! A port that the agent has opened for this process.
 
 use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use bcl_node::fdpass::FdPassError;
+use bcl_os::Fd;
 use rustix::io::Errno;
 
 use crate::agent::{Agent, descriptors};
@@ -35,13 +35,13 @@ pub struct Opened {
     /// Datagrams that were sent together may come to the interface program as one, which it cannot read.
     pub singly: bool,
     /// Bound to address and UDP port.
-    pub socket: OwnedFd,
+    pub socket: Fd,
     /// The ring, to be mapped: [MCP-6.1].
-    pub ring: OwnedFd,
+    pub ring: Fd,
     /// The control page, to be mapped and written: [MCP-6.2].
-    pub control: OwnedFd,
+    pub control: Fd,
     /// Counters, to be mapped and read.
-    pub statistics: OwnedFd,
+    pub statistics: Fd,
 }
 
 /// A map that windows can be bound to.
@@ -52,7 +52,7 @@ pub struct Memory {
     /// How much of the map may be used.
     pub bytes: u64,
     /// The map.
-    pub map: OwnedFd,
+    pub map: Fd,
 }
 
 /// See the module. Requests block until the agent answers, usually some tens of microseconds, 10 seconds at most.

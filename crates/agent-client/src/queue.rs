@@ -6,12 +6,13 @@
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::FdPassError;
+use bcl_os::Fd;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -41,7 +42,7 @@ pub struct RequestQueue {
     pause: Duration,
     trouble: Arc<AgentError>,
     /// Has the line in it while an answer is awaited, so that sleepers need not know which line it is.
-    set: OwnedFd,
+    set: Fd,
     is_watching: bool,
 }
 
@@ -101,7 +102,7 @@ impl RequestQueue {
             again_at: Instant::now(),
             pause: FIRST_PAUSE,
             trouble: Arc::new(AgentError::Gone),
-            set: epoll::create(CreateFlags::CLOEXEC)?,
+            set: Fd::make(|| epoll::create(CreateFlags::CLOEXEC))?,
             is_watching: false,
         })
     }

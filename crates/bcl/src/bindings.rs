@@ -8,7 +8,6 @@ pub use crate::bed::Bed;
 pub use crate::cache::{CacheCounts, Memory, RegionCache};
 pub use crate::core::Core;
 pub use crate::shared::wait_unlocked;
-pub use bcl_port::fork::generation as fork_generation;
 pub use bcl_port::{Action, Region, RegionPlace, Source, SystemHandle};
 pub use bcl_types::Atomic;
 

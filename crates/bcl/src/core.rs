@@ -57,7 +57,7 @@ impl Core {
                 ..State::default()
             },
             waiter: Waiter::new(),
-            generation: bcl_port::fork::generation(),
+            generation: bcl_os::process::generation(),
             closed: false,
             polls: 0,
             watchers: 0,
@@ -83,7 +83,7 @@ impl Core {
 
     #[inline]
     fn check(&self) -> Result<(), Error> {
-        if self.generation != bcl_port::fork::generation() {
+        if self.generation != bcl_os::process::generation() {
             return Err(Error::Forked);
         }
         if self.closed {

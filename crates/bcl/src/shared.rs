@@ -32,13 +32,13 @@ impl SharedPort {
         Self {
             port: Arc::new(Mutex::new(port)),
             bed,
-            generation: bcl_port::fork::generation(),
+            generation: bcl_os::process::generation(),
         }
     }
 
     /// In a forked child another thread's lock would never be given back, so that it is not asked for ([SEM-8.2]).
     fn lock(&self) -> Result<MutexGuard<'_, Port>, Error> {
-        if self.generation != bcl_port::fork::generation() {
+        if self.generation != bcl_os::process::generation() {
             return Err(Error::Forked);
         }
         Ok(self.port.lock().unwrap_or_else(PoisonError::into_inner))

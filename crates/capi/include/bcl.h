@@ -30,8 +30,11 @@
  * promises that no two threads are ever inside calls on it at the same time. All other functions may be called from
  * any thread, none from a signal handler.
  *
- * FORK. A port belongs to the process that opened it. In a child, calls on it return BCL_ERR_FORKED and do nothing;
- * the child opens a port of its own.
+ * FORK. A port belongs to the process that opened it, and so does the place in the job. In a child, however it was made
+ * (fork, _Fork, clone), calls on the port and bcl_job_... return BCL_ERR_FORKED and do nothing; the child opens a port of
+ * its own (after _Fork or clone only if the parent had one thread: the C library itself promises nothing else). A DMA
+ * buffer is memory that parent and child share; the child can neither free it nor use it as one. The library's
+ * descriptors are closed in children of fork and of programs started by exec.
  *
  * UNITS. Lengths and offsets are bytes, times milliseconds. Addresses are in host byte order.
  *
@@ -72,7 +75,7 @@ enum {
     BCL_ERR_QUEUE_FULL = -2,      /* too many operations under way: take events, then try again */
     BCL_ERR_PORT_IN_USE = -3,     /* the port number is taken */
     BCL_ERR_FOLDER = -4,          /* the folder where ports find each other cannot be used */
-    BCL_ERR_FORKED = -5,          /* the port belongs to the parent process */
+    BCL_ERR_FORKED = -5,          /* it belongs to the parent process */
     BCL_ERR_CLOSED = -6,          /* the port is closed */
     BCL_ERR_BUSY = -7,            /* in use: cannot be given back, or used for something else, yet */
     BCL_ERR_NOT_FOUND = -8,       /* there is no such post, window, peer or unreleased message */
@@ -403,7 +406,10 @@ int bcl_send_registered(bcl_port *port, bcl_address to, uint16_t channel, const 
 
 /* --------------------------------------------------------------------------------------------------- job */
 
-/** Stores the number of this process in its job, from 0. A process that no launcher started is alone: rank 0 of 1. */
+/**
+ * Stores the number of this process in its job, from 0. A process that no launcher started is alone: rank 0 of 1. A child
+ * that a process of the job has forked gets BCL_ERR_FORKED.
+ */
 int bcl_job_rank(uint32_t *rank);
 
 /** Stores the number of processes in the job. */

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bcl::Error;
-use bcl::bindings::{Core, Region, RegionCache, fork_generation};
+use bcl::bindings::{Core, Region, RegionCache};
+use bcl_os::PerProcess;
+use bcl_os::process::generation;
 
 use crate::call::Failure;
 
@@ -47,7 +49,7 @@ impl CPort {
         });
         Box::new(Self {
             magic: MAGIC,
-            generation: fork_generation(),
+            generation: generation(),
             lock: if one_thread {
                 Lock::OneThread(UnsafeCell::new(open))
             } else {
@@ -73,7 +75,7 @@ impl CPort {
             return Err(Failure::invalid("port is not one of bcl_open's"));
         }
         // Before the lock: a thread of the parent may have held it at the time of the fork.
-        if port.generation != fork_generation() {
+        if port.generation != generation() {
             return Err(Error::Forked.into());
         }
         Ok(port)
@@ -142,7 +144,7 @@ pub fn lock(mutex: &Mutex<Option<Open>>) -> MutexGuard<'_, Option<Open>> {
 /// Shells of closed ports that are kept, so that a call on one is told so instead of reading memory that is
 /// somebody else's by now.
 const RETIRED_MAX: usize = 64;
-static RETIRED: Mutex<VecDeque<Retired>> = Mutex::new(VecDeque::new());
+static RETIRED: PerProcess<Mutex<VecDeque<Retired>>> = PerProcess::new(Mutex::default);
 
 struct Retired(#[expect(dead_code, reason = "kept for its address")] Box<CPort>);
 
@@ -156,7 +158,7 @@ unsafe impl Send for Retired {}
 pub unsafe fn retire(port: *mut CPort) {
     // SAFETY: by the contract.
     let port = Retired(unsafe { Box::from_raw(port) });
-    let mut retired = RETIRED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut retired = RETIRED.get().lock().unwrap_or_else(PoisonError::into_inner);
     retired.push_back(port);
     if retired.len() > RETIRED_MAX {
         retired.pop_front();

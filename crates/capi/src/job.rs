@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bcl::{Error, Job};
+use bcl_os::PerProcess;
 
 use crate::call::{self, Failure, out, range};
 use crate::code;
@@ -17,10 +18,10 @@ struct Place {
     job: Option<Arc<Mutex<Job>>>,
 }
 
-static PLACE: Mutex<Option<Place>> = Mutex::new(None);
+static PLACE: PerProcess<Mutex<Option<Place>>> = PerProcess::new(|| Mutex::new(None));
 
 fn place() -> Result<Place, Error> {
-    let mut place = PLACE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut place = PLACE.get().lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(place) = &*place {
         return Ok(place.clone());
     }

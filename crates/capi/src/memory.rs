@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bcl::Error;
 use bcl::bindings::{Memory, Region, RegionPlace, populate};
+use bcl_os::PerProcess;
 
 use crate::call::{self, Failure, out, range};
 use crate::handle::Open;
@@ -22,7 +23,7 @@ impl Open {
 }
 
 /// DMA buffers that the program has not freed, by their starts.
-static BUFFERS: Mutex<BTreeMap<usize, Arc<Region>>> = Mutex::new(BTreeMap::new());
+static BUFFERS: PerProcess<Mutex<BTreeMap<usize, Arc<Region>>>> = PerProcess::new(Mutex::default);
 
 /// `bcl_dma_alloc`
 ///
@@ -40,7 +41,7 @@ pub unsafe extern "C" fn bcl_dma_alloc(len: usize, memory: *mut *mut c_void) -> 
         range(std::ptr::null::<u8>().wrapping_add(1), len, "memory")?;
         let region = Region::allocate(len).map_err(Error::from)?;
         let start = region.start();
-        unpoisoned(&BUFFERS).insert(start as usize, region);
+        unpoisoned(BUFFERS.get()).insert(start as usize, region);
         place.put(start.cast());
         Ok(())
     })
@@ -57,10 +58,10 @@ pub unsafe extern "C" fn bcl_dma_free(memory: *mut c_void) -> c_int {
             return Ok(());
         }
         // What else has the buffer, an operation or a window, keeps it.
-        let buffer = unpoisoned(&BUFFERS).remove(&(memory as usize));
+        let buffer = unpoisoned(BUFFERS.get()).remove(&(memory as usize));
         buffer.map(drop).ok_or_else(|| {
             Failure::invalid(format!(
-                "{memory:p} is not the start of a DMA buffer, or was freed before"
+                "{memory:p} is not the start of a DMA buffer of this process, or was freed before"
             ))
         })
     })
@@ -78,7 +79,7 @@ pub struct CMemory {
 }
 
 /// Registrations that have not ended, by their addresses.
-static REGISTERED: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+static REGISTERED: PerProcess<Mutex<BTreeSet<usize>>> = PerProcess::new(Mutex::default);
 
 /// `bcl_register`
 ///
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn bcl_register(
             len,
             region: Region::containing(start as usize, len),
         }));
-        unpoisoned(&REGISTERED).insert(memory as usize);
+        unpoisoned(REGISTERED.get()).insert(memory as usize);
         place.put(memory);
         Ok(())
     })
@@ -122,9 +123,9 @@ pub unsafe extern "C" fn bcl_register(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_deregister(memory: *mut CMemory) -> c_int {
     call::status("bcl_deregister", || {
-        if !unpoisoned(&REGISTERED).remove(&(memory as usize)) {
+        if !unpoisoned(REGISTERED.get()).remove(&(memory as usize)) {
             return Err(Failure::invalid(format!(
-                "{memory:p} is not one of bcl_register's, or was deregistered before"
+                "{memory:p} is not one that this process had from bcl_register, or was deregistered before"
             )));
         }
         // SAFETY: it was in the table, so it came from `bcl_register`, and it is there no more.

@@ -1,6 +1,6 @@
 //! Which node this is, when nobody has said so.
 
-use std::{env, fs};
+use std::env;
 
 use bcl_types::{NodeId, ParseAddressError};
 
@@ -40,7 +40,7 @@ pub fn detect_node() -> Result<(NodeId, String), DetectError> {
 
 /// An error here only means that we fall back to loopback, so a text will do.
 fn of_default_route() -> Result<(NodeId, String), String> {
-    let routes = fs::read_to_string(ROUTES)
+    let routes = bcl_os::file::of_kernel(ROUTES)
         .map_err(|error| format!("loopback, because {ROUTES} cannot be read: {error}"))?;
     let interface = default_interface(&routes)
         .ok_or_else(|| "loopback, because there is no default route".to_string())?;

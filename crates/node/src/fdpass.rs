@@ -4,8 +4,9 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
+use bcl_os::{Fd, fork};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -24,7 +25,7 @@ pub struct Received {
     /// Length of the datagram; 0 means that the peer has closed its end.
     pub len_bytes: usize,
     /// The descriptors that came with it. They close on exec.
-    pub fds: Vec<OwnedFd>,
+    pub fds: Vec<Fd>,
 }
 
 /// Why a datagram was not sent or not received.
@@ -96,21 +97,24 @@ pub fn recv(sock: impl AsFd, buffer: &mut [u8]) -> Result<Received, FdPassError>
     let mut space = [MaybeUninit::uninit(); CONTROL_LEN_BYTES];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let mut receive =
-        |control: &mut _| recvmsg(&sock, &mut [IoSliceMut::new(buffer)], control, flags);
+    let mut receive = |control: &mut RecvAncillaryBuffer<'_>| {
+        fork::held_off(|| {
+            let message = recvmsg(&sock, &mut [IoSliceMut::new(buffer)], control, flags)?;
+            Ok((message, take_fds(control)))
+        })
+    };
     // A peer that closed with datagrams of ours unread: the kernel reports that first, once, and then
     // what the peer had said before.
     let received = match receive(&mut control) {
         Err(Errno::CONNRESET) => receive(&mut control),
         first => first,
     };
-    let message = match received {
-        Ok(message) => message,
+    let (message, fds) = match received {
+        Ok(received) => received,
         Err(Errno::AGAIN) => return Err(FdPassError::WouldBlock),
         Err(Errno::CONNRESET) => return Err(FdPassError::Closed),
         Err(errno) => return Err(FdPassError::System(errno)),
     };
-    let fds = take_fds(&mut control);
     if message.flags.contains(ReturnFlags::TRUNC) {
         return Err(FdPassError::TooLong { room_bytes });
     }
@@ -131,11 +135,11 @@ pub fn recv(sock: impl AsFd, buffer: &mut [u8]) -> Result<Received, FdPassError>
     })
 }
 
-fn take_fds(control: &mut RecvAncillaryBuffer<'_>) -> Vec<OwnedFd> {
+fn take_fds(control: &mut RecvAncillaryBuffer<'_>) -> Vec<Fd> {
     let mut fds = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(passed) = message {
-            fds.extend(passed);
+            fds.extend(passed.map(Fd::own));
         }
     }
     fds

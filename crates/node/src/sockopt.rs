@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use bcl_os::Fd;
+
 /// SO_PEERCRED: process, user and group of the peer when it connected or began to listen.
 pub(crate) fn peer_cred(sock: BorrowedFd<'_>) -> io::Result<libc::ucred> {
     let unknown = libc::ucred {
@@ -18,7 +20,11 @@ pub(crate) fn peer_cred(sock: BorrowedFd<'_>) -> io::Result<libc::ucred> {
 }
 
 /// SO_PEERPIDFD: a new descriptor of the peer's process (kernel 6.5).
-pub(crate) fn peer_pidfd(sock: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+pub(crate) fn peer_pidfd(sock: BorrowedFd<'_>) -> io::Result<Fd> {
+    Fd::make(|| new_peer_pidfd(sock))
+}
+
+fn new_peer_pidfd(sock: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     // SAFETY: SO_PEERPIDFD fills an `int`.
     let fd: libc::c_int = unsafe { get(sock, libc::SO_PEERPIDFD, -1)? };
     if fd < 0 {

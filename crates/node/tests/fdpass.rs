@@ -69,7 +69,9 @@ fn data_and_descriptors_arrive_together() {
     assert_eq!(received.fds.len(), MAX_FDS);
     for fd in received.fds {
         assert!(fcntl_getfd(&fd).unwrap().contains(FdFlags::CLOEXEC));
-        File::from(fd).write_all(b"x").unwrap();
+        File::from(std::os::fd::OwnedFd::from(fd))
+            .write_all(b"x")
+            .unwrap();
     }
     assert_eq!(witness.content(), [b'x'; MAX_FDS]);
 }

@@ -163,9 +163,12 @@ fn another_user_is_told_that_it_is_not_allowed() {
     if !rustix::process::geteuid().is_root() {
         return; // Only root can become another user.
     }
+    let path = folder.path().to_owned();
     assert!(in_fork(|| {
         // SAFETY: changes only the user of this child.
         let is_other = unsafe { libc::setresuid(12345, 12345, 12345) } == 0;
+        // The parent's own is closed here.
+        let folder = Folder::open(&path).unwrap();
         is_other
             && matches!(
                 folder.connect(address(1)),

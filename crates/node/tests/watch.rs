@@ -34,7 +34,7 @@ fn peer(role: &str) -> Peer {
     let sock = rustix::net::accept(bound.listener()).unwrap();
     // As a peer passes it; older kernels need it.
     let passed = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
-    let process = PeerProcess::open(&sock, Some(passed)).unwrap();
+    let process = PeerProcess::open(&sock, Some(bcl_os::Fd::own(passed))).unwrap();
     assert!(process.as_fd().is_some());
     Peer {
         child,

@@ -7,10 +7,9 @@
 //! - [`Shared`]: what the program and the background threads of all tiers need of one port: its page of counters, its
 //!   bell, and its windows;
 //! - [`WindowTable`] and [`Region`]: memory that peers act on, and buffers that they can map;
-//! - [`fork`], [`exit`] and [`thread`]: what a library must see to in a process that is not its own.
+//! - [`exit`] and [`thread`]: what a library must see to in a process that is not its own, beside `bcl_os`.
 
 pub mod exit;
-pub mod fork;
 pub mod handles;
 mod region;
 mod rma;

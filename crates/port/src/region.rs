@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use bcl_os::{Fd, PerProcess};
 use bcl_shm::mapping::Mapping;
 use bcl_shm::memfd::{self, Writers};
 use bcl_shm::sync::{AtomicU64, Ordering};
@@ -40,13 +41,13 @@ pub struct Region {
 #[derive(Debug)]
 enum Backing {
     /// Peers of the node can be shown it.
-    Memfd(OwnedFd, Mutex<Exposure>),
+    Memfd(Fd, Mutex<Exposure>),
     /// The interface program acts on it; this is the agent's number for it.
     Map(u32),
 }
 
 /// Buffers of this process by address, to find the buffer that a pointer lies in.
-static REGIONS: Mutex<BTreeMap<usize, Weak<Region>>> = Mutex::new(BTreeMap::new());
+static REGIONS: PerProcess<Mutex<BTreeMap<usize, Weak<Region>>>> = PerProcess::new(Mutex::default);
 /// Changes whenever `REGIONS` does.
 static EPOCH: AtomicU64 = AtomicU64::new(0);
 
@@ -228,7 +229,7 @@ impl Drop for Region {
 }
 
 fn table() -> std::sync::MutexGuard<'static, BTreeMap<usize, Weak<Region>>> {
-    REGIONS.lock().unwrap_or_else(PoisonError::into_inner)
+    REGIONS.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 //! A pipe and not an eventfd, because a peer that holds an eventfd can also read it and so steal the
 //! wake-ups of others. What a peer can do with a write end is wake the port for nothing.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
+use bcl_os::{Fd, fork};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use rustix::pipe::PipeFlags;
@@ -12,15 +13,20 @@ use rustix::pipe::PipeFlags;
 /// The owner's side.
 #[derive(Debug)]
 pub struct Bell {
-    read: OwnedFd,
-    write: OwnedFd,
+    read: Fd,
+    write: Fd,
 }
 
 impl Bell {
     /// Makes a silent bell.
     pub fn new() -> Result<Self, Errno> {
-        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        Ok(Self { read, write })
+        fork::held_off(|| {
+            let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+            Ok(Self {
+                read: Fd::own(read),
+                write: Fd::own(write),
+            })
+        })
     }
 
     /// Readable while the bell has been rung and not silenced: what to give to `poll`.

@@ -1,7 +1,8 @@
 //! Memory that processes share by descriptor: nothing in `/dev/shm`, nothing left after a crash.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
+use bcl_os::Fd;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 
@@ -57,10 +58,10 @@ pub enum Writers {
 
 /// Makes a segment with its memory reserved, so that a full machine is an error now and never a
 /// `SIGBUS` later, and sealed so that nobody can shrink it under a reader ([SHM-1.2]).
-pub fn create(name: &str, len_bytes: usize, writers: Writers) -> Result<(OwnedFd, Mapping), Error> {
+pub fn create(name: &str, len_bytes: usize, writers: Writers) -> Result<(Fd, Mapping), Error> {
     refuse_more_than_there_is(len_bytes)?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let fd = rustix::fs::memfd_create(name, flags)
+    let fd = Fd::make(|| rustix::fs::memfd_create(name, flags))
         .map_err(|errno| classify("memfd_create", len_bytes, errno))?;
     rustix::fs::ftruncate(&fd, len_bytes as u64)
         .map_err(|errno| classify("sizing a shared segment", len_bytes, errno))?;
@@ -80,7 +81,7 @@ fn refuse_more_than_there_is(len_bytes: usize) -> Result<(), Error> {
     if len_bytes < LARGE_BYTES {
         return Ok(());
     }
-    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let meminfo = bcl_os::file::of_kernel("/proc/meminfo").unwrap_or_default();
     match available_bytes(&meminfo) {
         Some(available) if len_bytes > available => Err(Error::NoMemory {
             len_bytes,

@@ -1,9 +1,10 @@
 //! The engine of a port, as its program and the background thread share it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use bcl_os::Fd;
 use bcl_port::{Shared, SystemHandle, Upcalls};
 use bcl_shm::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -28,8 +29,8 @@ pub struct Station {
     port: Arc<Shared>,
     watcher: Arc<Mailbox>,
     /// A second descriptor of each source of packets, so that sleeping on them needs no lock.
-    descriptors: Vec<OwnedFd>,
-    ring: Option<OwnedFd>,
+    descriptors: Vec<Fd>,
+    ring: Option<Fd>,
     /// The ring is readable, and nothing can be taken from it: nobody is to sleep on it.
     ring_is_stuck: AtomicBool,
     /// Counts what the program does here; while it moves, the thread keeps away.
@@ -43,7 +44,7 @@ pub struct Station {
     /// When the thread looks next, in ns of [`clock`], or [`SOON`], or [`NEVER`].
     next_look_ns: AtomicU64,
     /// For programs that wait on a descriptor: the bell and the sources in one.
-    descriptor: OnceLock<OwnedFd>,
+    descriptor: OnceLock<Fd>,
 }
 
 impl Station {
@@ -52,9 +53,11 @@ impl Station {
         port: Arc<Shared>,
         watcher: Arc<Mailbox>,
     ) -> Result<Self, Errno> {
-        let second = |descriptor| rustix::io::fcntl_dupfd_cloexec(descriptor, 0);
-        let descriptors = engine.descriptors().map(second).collect::<Result<_, _>>()?;
-        let ring = engine.ring().map(second).transpose()?;
+        let descriptors = engine
+            .descriptors()
+            .map(Fd::second)
+            .collect::<Result<_, _>>()?;
+        let ring = engine.ring().map(Fd::second).transpose()?;
         Ok(Self {
             engine: Mutex::new(engine),
             port,
@@ -276,7 +279,7 @@ impl Station {
         if let Some(descriptor) = self.descriptor.get() {
             return Ok(descriptor.as_fd());
         }
-        let all = epoll::create(CreateFlags::CLOEXEC)?;
+        let all = Fd::make(|| epoll::create(CreateFlags::CLOEXEC))?;
         // Locked, so that the ring is in the set exactly if it is not stuck.
         let _engine = self.lock();
         for source in self.descriptors().chain([self.port.bell.as_fd()]) {

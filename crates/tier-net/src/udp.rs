@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
+use bcl_os::Fd;
 use bcl_proto::{Endpoint, Path, Time, Upcalls};
 use bcl_udp::{BindError, Buffers, Datagram, SendError, Socket, Trouble};
 
@@ -23,7 +24,7 @@ impl UdpSource {
     }
 
     /// A socket that the agent has bound.
-    pub fn adopt(socket: OwnedFd) -> io::Result<Self> {
+    pub fn adopt(socket: Fd) -> io::Result<Self> {
         Ok(Self {
             socket: Socket::adopt(socket)?,
             buffers: Buffers::new(),

@@ -2,90 +2,119 @@
 //!
 //! Whether it is permitted depends on users, Yama, seccomp and pid namespaces, so it is tried when a
 //! connection is made. A refusal is reported and never fatal: the stream ring always works.
+//!
+//! The kernel takes a process number, and reads whoever has that number now: the peer, the program that the peer has
+//! become by exec, or a stranger. So each call reads the peer's beacon as well. All of a call is read from one address
+//! space, and what came with the right beacon is the peer's ([SHM-4.11]).
 
-use std::sync::OnceLock;
-
+use bcl_os::process::Beacon;
 use rustix::io::Errno;
-
-/// Proof of identity: 16 random bytes at a known address of this process ([HSK] offer).
-///
-/// Whoever reads them there with the pid that the kernel names has the right process and the permission.
-#[derive(Debug)]
-pub struct Beacon([u8; 16]);
-
-impl Beacon {
-    /// The beacon of this process.
-    pub fn mine() -> &'static Self {
-        static MINE: OnceLock<Beacon> = OnceLock::new();
-        MINE.get_or_init(|| {
-            let mut bytes = [0; 16];
-            // SAFETY: the kernel fills at most the 16 bytes it is given.
-            let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-            debug_assert_eq!(got, 16);
-            Self(bytes)
-        })
-    }
-
-    /// Where it lies.
-    pub fn address(&self) -> u64 {
-        self.0.as_ptr() as u64
-    }
-
-    /// What lies there.
-    pub fn bytes(&self) -> [u8; 16] {
-        self.0
-    }
-}
 
 /// A peer whose memory the kernel lets us read.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerMemory {
     pid: libc::pid_t,
+    beacon: Beacon,
+}
+
+/// Why memory was not copied. What lies at the target may be anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadError {
+    /// The peer is there, but has no such memory.
+    NotMapped,
+    /// Who has the process number is not the peer, or not any more.
+    NotThePeer,
+    /// The kernel does not let us, or cannot.
+    Refused(Errno),
 }
 
 impl PeerMemory {
     /// Tries to read the peer's beacon; an error says why single copy is off.
-    pub fn probe(pid: i32, beacon_address: u64, beacon: [u8; 16]) -> Result<Self, String> {
+    pub fn probe(pid: i32, beacon: Option<Beacon>) -> Result<Self, String> {
         if pid <= 0 {
             return Err("the peer's process is not visible from this pid namespace".into());
         }
-        let peer = Self { pid };
-        let mut seen = [0u8; 16];
-        match peer.read(beacon_address, seen.as_mut_ptr(), seen.len()) {
-            Ok(()) if seen == beacon => Ok(peer),
-            Ok(()) => Err(format!("process {pid} is not the peer")),
-            Err(Errno::PERM) => Err(format!(
+        let Some(beacon) = beacon else {
+            return Err("the peer's kernel does not let it show that it is itself".into());
+        };
+        let peer = Self { pid, beacon };
+        match peer.look() {
+            Ok(()) => Ok(peer),
+            Err(ReadError::Refused(Errno::PERM)) => Err(format!(
                 "process_vm_readv of process {pid} is not permitted (users differ, kernel.yama.ptrace_scope, or a container without SYS_PTRACE)"
             )),
-            Err(errno) => Err(format!("process_vm_readv of process {pid}: {errno}")),
+            Err(ReadError::Refused(errno)) => {
+                Err(format!("process_vm_readv of process {pid}: {errno}"))
+            }
+            Err(ReadError::NotThePeer | ReadError::NotMapped) => {
+                Err(format!("process {pid} is not the peer"))
+            }
         }
     }
 
     /// Copies `len_bytes` from the peer's address space to `to`.
     ///
     /// The caller owns the memory at `to`.
-    pub fn read(&self, from: u64, to: *mut u8, len_bytes: usize) -> Result<(), Errno> {
+    pub fn read(&self, from: u64, to: *mut u8, len_bytes: usize) -> Result<(), ReadError> {
         let mut done = 0;
-        while done < len_bytes {
-            let local = libc::iovec {
-                iov_base: to.wrapping_add(done).cast(),
-                iov_len: len_bytes - done,
-            };
-            let remote = libc::iovec {
-                iov_base: (from as usize).wrapping_add(done) as *mut libc::c_void,
-                iov_len: len_bytes - done,
-            };
-            // SAFETY: the kernel checks both ranges; the local one belongs to the caller.
-            let got = unsafe {
-                libc::process_vm_readv(self.pid, &raw const local, 1, &raw const remote, 1, 0)
-            };
-            match usize::try_from(got) {
-                Ok(0) => return Err(Errno::FAULT),
-                Ok(got) => done += got,
-                Err(_) => return Err(last_errno()),
+        loop {
+            let (wanted, mut seen) = (len_bytes - done, [0u8; 16]);
+            let start = from.wrapping_add(done as u64);
+            let got = self.read_both(start, to.wrapping_add(done), wanted, &mut seen)?;
+            if got == wanted + seen.len() {
+                return match seen == self.beacon.bytes {
+                    true => Ok(()),
+                    false => Err(ReadError::NotThePeer),
+                };
             }
+            if got >= wanted {
+                return Err(ReadError::NotThePeer);
+            }
+            if got == 0 {
+                // Here is no memory: is it the peer's place where there is none?
+                return Err(self.look().err().unwrap_or(ReadError::NotMapped));
+            }
+            done += got;
         }
-        Ok(())
+    }
+
+    /// Whether the process is the peer.
+    fn look(&self) -> Result<(), ReadError> {
+        let mut seen = [0u8; 16];
+        let got = self.read_both(0, std::ptr::null_mut(), 0, &mut seen)?;
+        match got == seen.len() && seen == self.beacon.bytes {
+            true => Ok(()),
+            false => Err(ReadError::NotThePeer),
+        }
+    }
+
+    /// Copies what there is of some memory, and then of the beacon; 0 bytes if there is nothing at the very beginning.
+    fn read_both(
+        &self,
+        from: u64,
+        to: *mut u8,
+        len_bytes: usize,
+        seen: &mut [u8; 16],
+    ) -> Result<usize, ReadError> {
+        let part = |start: *mut u8, len| libc::iovec {
+            iov_base: start.cast(),
+            iov_len: len,
+        };
+        let local = [part(to, len_bytes), part(seen.as_mut_ptr(), seen.len())];
+        let remote = [
+            part(from as usize as *mut u8, len_bytes),
+            part(self.beacon.address as usize as *mut u8, seen.len()),
+        ];
+        // SAFETY: the kernel checks all ranges; the local ones belong to the caller.
+        let got =
+            unsafe { libc::process_vm_readv(self.pid, local.as_ptr(), 2, remote.as_ptr(), 2, 0) };
+        match usize::try_from(got).map_err(|_| last_errno()) {
+            Ok(got) => Ok(got),
+            Err(Errno::FAULT) => Ok(0),
+            // It has ended, or is about to.
+            Err(Errno::SRCH) => Err(ReadError::NotThePeer),
+            Err(errno) => Err(ReadError::Refused(errno)),
+        }
     }
 }
 
@@ -96,24 +125,126 @@ fn last_errno() -> Errno {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bcl_os::process;
+
+    fn me() -> PeerMemory {
+        PeerMemory::probe(std::process::id() as i32, process::beacon()).unwrap()
+    }
+
+    fn read(peer: &PeerMemory, from: *const u8, len: usize) -> Result<Vec<u8>, ReadError> {
+        let mut target = vec![0u8; len];
+        peer.read(from as u64, target.as_mut_ptr(), len)
+            .map(|()| target)
+    }
 
     #[test]
     fn this_process_may_read_itself() {
-        let beacon = Beacon::mine();
-        let me =
-            PeerMemory::probe(std::process::id() as i32, beacon.address(), beacon.bytes()).unwrap();
         let source = vec![7u8; 100_000];
-        let mut target = vec![0u8; 100_000];
-        me.read(source.as_ptr() as u64, target.as_mut_ptr(), target.len())
-            .unwrap();
-        assert_eq!(source, target);
-        assert!(me.read(8, target.as_mut_ptr(), 8).is_err());
+        assert_eq!(read(&me(), source.as_ptr(), source.len()), Ok(source));
     }
 
     #[test]
     fn the_wrong_process_is_found_out() {
-        let beacon = Beacon::mine();
-        assert!(PeerMemory::probe(std::process::id() as i32, beacon.address(), [1; 16]).is_err());
-        assert!(PeerMemory::probe(0, beacon.address(), beacon.bytes()).is_err());
+        let pid = std::process::id() as i32;
+        let right = process::beacon().unwrap();
+        let wrong = [
+            (
+                pid,
+                Beacon {
+                    bytes: [1; 16],
+                    ..right
+                },
+            ),
+            (
+                pid,
+                Beacon {
+                    address: 8,
+                    ..right
+                },
+            ),
+            (0, right),
+        ];
+        for (pid, beacon) in wrong {
+            assert!(PeerMemory::probe(pid, Some(beacon)).is_err());
+        }
+        assert!(PeerMemory::probe(pid, None).is_err());
+    }
+
+    /// As after an exec: the number is right, the beacon is another's, or nowhere.
+    #[test]
+    fn what_came_without_the_right_beacon_is_no_success() {
+        let source = [7u8; 5000];
+        for beacon in [
+            Beacon {
+                bytes: [1; 16],
+                ..me().beacon
+            },
+            Beacon {
+                address: 8,
+                ..me().beacon
+            },
+        ] {
+            let other = PeerMemory { beacon, ..me() };
+            let got = read(&other, source.as_ptr(), source.len());
+            assert_eq!(got, Err(ReadError::NotThePeer));
+            assert_eq!(read(&other, 8 as *const u8, 10), Err(ReadError::NotThePeer));
+        }
+    }
+
+    /// Memory that ends in the middle is the peer's mistake, as long as it is the peer.
+    #[test]
+    fn memory_that_is_not_there_is_told_from_a_process_that_is_not() {
+        let page = rustix::param::page_size();
+        // SAFETY: a new mapping, of which the second page is taken back at once.
+        let start = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let start = libc::mmap(
+                std::ptr::null_mut(),
+                2 * page,
+                libc::PROT_READ,
+                flags,
+                -1,
+                0,
+            );
+            libc::munmap(start.cast::<u8>().add(page).cast(), page);
+            start.cast::<u8>()
+        };
+        assert!(read(&me(), start, page).is_ok());
+        assert_eq!(read(&me(), start, 2 * page), Err(ReadError::NotMapped));
+        assert_eq!(read(&me(), 8 as *const u8, 8), Err(ReadError::NotMapped));
+        let dead = {
+            let mut child = std::process::Command::new("true").spawn().unwrap();
+            child.wait().unwrap();
+            PeerMemory {
+                pid: child.id() as i32,
+                ..me()
+            }
+        };
+        assert_eq!(read(&dead, start, page), Err(ReadError::NotThePeer));
+    }
+
+    /// A child has its parent's memory, but not its beacon.
+    #[test]
+    fn a_child_is_not_its_parent() {
+        let source = [9u8; 64];
+        // SAFETY: the child only sleeps, and is killed.
+        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+        if child == 0 {
+            loop {
+                // SAFETY: a plain system call.
+                unsafe { libc::pause() };
+            }
+        }
+        let peer = PeerMemory {
+            pid: child as i32,
+            ..me()
+        };
+        let got = read(&peer, source.as_ptr(), source.len());
+        // SAFETY: the child is ours.
+        unsafe {
+            libc::kill(child as i32, libc::SIGKILL);
+            libc::waitpid(child as i32, std::ptr::null_mut(), 0);
+        }
+        assert_eq!(got, Err(ReadError::NotThePeer));
     }
 }

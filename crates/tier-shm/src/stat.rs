@@ -103,10 +103,7 @@ pub fn attach(folder: &Folder, address: Address) -> Result<Attached, StatError> 
     Ok(Attached { page, identity })
 }
 
-fn receive(
-    sock: &std::os::fd::OwnedFd,
-    buffer: &mut [u8],
-) -> Option<(usize, Vec<std::os::fd::OwnedFd>)> {
+fn receive(sock: &bcl_os::Fd, buffer: &mut [u8]) -> Option<(usize, Vec<bcl_os::Fd>)> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match fdpass::recv(sock, buffer) {

@@ -2,7 +2,7 @@
 //!
 //! What stands here can harm nobody but the program itself: it speaks of memory and connections of its own port.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use bcl_layout::PAGE_BYTES;
 use bcl_layout::control::{
@@ -10,6 +10,7 @@ use bcl_layout::control::{
     GRANT_MESSAGE_AT, GRANT_PLACE_AT, GRANT_WINDOW_AT, GRANTS, GRANTS_AT, Grant, REFUSE_SYSTEM_AT,
     SLEEPS_AT, given_back_slot,
 };
+use bcl_os::Fd;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::io::Errno;
@@ -23,7 +24,7 @@ impl Control {
     ///
     /// # Errors
     /// What the kernel says of a descriptor that is no such page.
-    pub fn map(fd: OwnedFd) -> Result<Self, Errno> {
+    pub fn map(fd: Fd) -> Result<Self, Errno> {
         let page_bytes = PAGE_BYTES.next_multiple_of(rustix::param::page_size());
         let control = Self(Mapping::new(fd.as_fd(), 0, page_bytes, true)?);
         let count = control.word(GRANT_COUNT_AT);
@@ -103,7 +104,8 @@ mod tests {
     fn each_word_is_where_the_rule_says() {
         let file = memfd_create("control", MemfdFlags::CLOEXEC).expect("a file");
         ftruncate(&file, 4096).expect("room");
-        let control = Control::map(file.try_clone().expect("a second descriptor")).expect("a page");
+        let control =
+            Control::map(Fd::second(&file).expect("a second descriptor")).expect("a page");
         control.sleep();
         control.refuse_system(true);
         control.grant(

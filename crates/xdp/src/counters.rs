@@ -1,8 +1,9 @@
 //! What the interface program has counted for a port ([MCP-7.1]): a page that this process can only read.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use bcl_layout::Counters as Layout;
+use bcl_os::Fd;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{AtomicU64, Ordering};
 use rustix::io::Errno;
@@ -16,7 +17,7 @@ impl Counters {
     ///
     /// # Errors
     /// What the kernel says of a descriptor that is no such page.
-    pub fn map(fd: OwnedFd) -> Result<Self, Errno> {
+    pub fn map(fd: Fd) -> Result<Self, Errno> {
         let page_bytes = rustix::param::page_size();
         Ok(Self(Mapping::new(fd.as_fd(), 0, page_bytes, false)?))
     }

@@ -4,11 +4,12 @@
 //! the only one that the reader can write; a page with the writer's position and the data follow, the data mapped twice
 //! so that no record is torn at the end. Each record has a word in front: its length, and two bits.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::NonNull;
 
 use bcl_layout::Record;
 use bcl_layout::record::PREFIX_BYTES;
+use bcl_os::Fd;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::sync::{AtomicU32, AtomicU64, Ordering};
 use rustix::io::Errno;
@@ -21,7 +22,7 @@ const DISCARDED: u32 = 1 << 30;
 /// See the module.
 #[derive(Debug)]
 pub struct Ring {
-    fd: OwnedFd,
+    fd: Fd,
     reader: Mapping,
     writer_and_data: Mapping,
     page_bytes: usize,
@@ -37,7 +38,7 @@ impl Ring {
     ///
     /// # Errors
     /// What the kernel says of a descriptor that is no ring, or of another size.
-    pub fn map(fd: OwnedFd, size_bytes: usize) -> Result<Self, Errno> {
+    pub fn map(fd: Fd, size_bytes: usize) -> Result<Self, Errno> {
         let page_bytes = rustix::param::page_size();
         if !size_bytes.is_power_of_two() || size_bytes < page_bytes {
             return Err(Errno::INVAL);

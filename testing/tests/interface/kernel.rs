@@ -9,6 +9,7 @@ use bcl_layout::tables::{
 };
 use bcl_mcp::{Error, Mcp, Verdict};
 use bcl_mcp_model::Entry;
+use bcl_os::Fd;
 use bcl_shm::mapping::Mapping;
 use bcl_wire::{ConnectionKeys, JobKeys, Transcript};
 use bcl_xdp::{Control, Counters, Ring};
@@ -100,9 +101,9 @@ impl Kernel {
             .insert(&JOB, &NhKey::new(job))
             .expect("a job");
         Self {
-            ring: Ring::map(maps.ring, ring_bytes as usize).expect("a ring"),
-            control: Control::map(maps.control).expect("a page"),
-            counters: Counters::map(maps.stats).expect("a page"),
+            ring: Ring::map(Fd::own(maps.ring), ring_bytes as usize).expect("a ring"),
+            control: Control::map(Fd::own(maps.control)).expect("a page"),
+            counters: Counters::map(Fd::own(maps.stats)).expect("a page"),
             memories: HashMap::new(),
             memories_made: 0,
             out: vec![0; FRAME_MAX],

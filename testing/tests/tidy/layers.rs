@@ -20,12 +20,16 @@ const SHIPPED: &[Layer] = &[
         may_use: &[],
     },
     Layer {
-        folder: "crates/shm",
+        folder: "crates/os",
         may_use: &[],
     },
     Layer {
+        folder: "crates/shm",
+        may_use: &["crates/os"],
+    },
+    Layer {
         folder: "crates/node",
-        may_use: &["crates/types"],
+        may_use: &["crates/os", "crates/types"],
     },
     Layer {
         folder: "crates/wire",
@@ -45,7 +49,7 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "crates/udp",
-        may_use: &["crates/netns"],
+        may_use: &["crates/netns", "crates/os"],
     },
     Layer {
         folder: "crates/mcp",
@@ -53,7 +57,7 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "crates/xdp",
-        may_use: &["crates/layout", "crates/shm"],
+        may_use: &["crates/layout", "crates/os", "crates/shm"],
     },
     Layer {
         folder: "crates/status",
@@ -76,11 +80,17 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "crates/port",
-        may_use: &["crates/shm", "crates/types"],
+        may_use: &["crates/os", "crates/shm", "crates/types"],
     },
     Layer {
         folder: "crates/tier-shm",
-        may_use: &["crates/node", "crates/port", "crates/shm", "crates/types"],
+        may_use: &[
+            "crates/node",
+            "crates/os",
+            "crates/port",
+            "crates/shm",
+            "crates/types",
+        ],
     },
     Layer {
         folder: "crates/tier-net",
@@ -88,6 +98,7 @@ const SHIPPED: &[Layer] = &[
             "crates/agent-client",
             "crates/layout",
             "crates/node",
+            "crates/os",
             "crates/port",
             "crates/proto",
             "crates/shm",
@@ -99,7 +110,7 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "crates/agent-client",
-        may_use: &["crates/node", "crates/types"],
+        may_use: &["crates/node", "crates/os", "crates/types"],
     },
     Layer {
         folder: "crates/agent",
@@ -116,6 +127,7 @@ const SHIPPED: &[Layer] = &[
         folder: "crates/bcl",
         may_use: &[
             "crates/node",
+            "crates/os",
             "crates/port",
             "crates/proto",
             "crates/shm",
@@ -128,7 +140,7 @@ const SHIPPED: &[Layer] = &[
     },
     Layer {
         folder: "crates/capi",
-        may_use: &["crates/bcl"],
+        may_use: &["crates/bcl", "crates/os"],
     },
     Layer {
         folder: "tools/",

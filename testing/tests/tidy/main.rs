@@ -5,6 +5,7 @@
 
 mod atomics;
 mod code;
+mod descriptors;
 mod layers;
 mod length;
 mod repository;

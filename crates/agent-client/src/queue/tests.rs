@@ -1,5 +1,7 @@
 //! Against an agent that says what the test wants, when it wants.
 
+use std::os::fd::OwnedFd;
+
 use super::*;
 use crate::message::{self, Code, Failure, MAX_REQUEST_BYTES, VERSION};
 use bcl_node::fdpass;

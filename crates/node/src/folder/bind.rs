@@ -1,8 +1,9 @@
 //! Giving a port its name, and taking the name back.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 
+use bcl_os::Fd;
 use bcl_types::{Address, NodeId};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -31,10 +32,10 @@ type FileId = (u64, u64);
 /// A name in the folder and the socket that listens behind it. Dropping it removes the name.
 #[derive(Debug)]
 pub struct Bound {
-    listener: OwnedFd,
+    listener: Fd,
     address: Address,
     /// The folder; shared, because a port can outlive the [`Folder`] it was opened by.
-    dir: Arc<OwnedFd>,
+    dir: Arc<Fd>,
     file: FileId,
     owner: Pid,
 }
@@ -107,10 +108,11 @@ impl Folder {
     }
 
     /// A socket with a name that still refuses everybody.
-    fn bind_name(&self, address: Address) -> Result<OwnedFd, Errno> {
+    fn bind_name(&self, address: Address) -> Result<Fd, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let listener =
-            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let listener = Fd::make(|| {
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+        })?;
         // The name inherits the rights of the socket (less the umask).
         rustix::fs::fchmod(&listener, Mode::RUSR | Mode::WUSR)?;
         rustix::net::bind(&listener, &SocketAddrUnix::new(self.socket_path(address))?)?;
@@ -119,7 +121,7 @@ impl Folder {
 
     fn listen(
         &self,
-        listener: OwnedFd,
+        listener: Fd,
         address: Address,
         open_to_others: bool,
     ) -> Result<Bound, FolderError> {
@@ -162,7 +164,7 @@ impl Bound {
         // Not by the name: whoever owns the folder could put a link there that leads the change
         // to another file of ours.
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.dir, name, flags, Mode::empty())?;
+        let file = Fd::make(|| rustix::fs::openat(&self.dir, name, flags, Mode::empty()))?;
         let stat = rustix::fs::fstat(&file)?;
         if (stat.st_dev, stat.st_ino) != self.file {
             return Err(Errno::STALE);
@@ -187,7 +189,7 @@ impl Drop for Bound {
     }
 }
 
-fn file_id(dir: &OwnedFd, name: &str) -> Result<FileId, Errno> {
+fn file_id(dir: &Fd, name: &str) -> Result<FileId, Errno> {
     let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok((stat.st_dev, stat.st_ino))
 }

@@ -1,7 +1,8 @@
 //! Reaching a port by its name.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
+use bcl_os::Fd;
 use bcl_types::Address;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -53,7 +54,7 @@ impl Folder {
     ///
     /// The connection is there at once, but says nothing about who is at the other end: that is
     /// for the [`handshake`](crate::handshake).
-    pub fn connect(&self, address: Address) -> Result<OwnedFd, ConnectError> {
+    pub fn connect(&self, address: Address) -> Result<Fd, ConnectError> {
         self.try_connect(address).map_err(|errno| match errno {
             Errno::NOENT | Errno::CONNREFUSED => ConnectError::NoPort { address },
             Errno::ACCESS | Errno::PERM => ConnectError::NotAllowed { address },
@@ -63,11 +64,12 @@ impl Folder {
         })
     }
 
-    fn try_connect(&self, address: Address) -> Result<OwnedFd, Errno> {
+    fn try_connect(&self, address: Address) -> Result<Fd, Errno> {
         let path = SocketAddrUnix::new(self.socket_path(address))?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let sock =
-            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let sock = Fd::make(|| {
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+        })?;
         rustix::net::connect(&sock, &path)?;
         match has_peer_ended(sock.as_fd()) {
             true => Err(Errno::CONNREFUSED),

@@ -1,10 +1,10 @@
 //! One process at a time changes the folder.
 
-use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use bcl_os::Fd;
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::{Folder, FolderError};
@@ -17,7 +17,15 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from
 
 /// The lock on a folder, given back on drop or by the death of the process.
 pub(super) struct Lock {
-    _dir: OwnedFd,
+    dir: Fd,
+}
+
+impl Drop for Lock {
+    /// Said, and not left to the descriptor's end: a child that came by `_Fork` or `clone` has it as well, and would keep
+    /// all processes of the folder out for as long as it lives.
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.dir, FlockOperation::Unlock);
+    }
 }
 
 impl Folder {
@@ -30,13 +38,12 @@ impl Folder {
         let failed = |errno: Errno| FolderError::system("lock", &self.path, errno.into());
         // flock belongs to an open file, not to a thread: two threads that share `self.dir`
         // would both be let in, so each lock opens the directory anew.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = rustix::fs::openat(&self.dir, ".", flags, Mode::empty()).map_err(failed)?;
+        let dir = self.open_again().map_err(failed)?;
         let deadline = Instant::now() + patience;
         let (mut pause, longest_pause) = PAUSES;
         loop {
             match rustix::fs::flock(&dir, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Lock { _dir: dir }),
+                Ok(()) => return Ok(Lock { dir }),
                 Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) if Instant::now() < deadline => {
                     thread::sleep(pause);

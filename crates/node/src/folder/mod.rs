@@ -16,10 +16,10 @@ mod names;
 mod probe;
 
 use std::env;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bcl_os::Fd;
 use bcl_types::Address;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -44,7 +44,7 @@ const MAX_NAME_BYTES: usize = 21;
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    dir: Arc<OwnedFd>,
+    dir: Arc<Fd>,
 }
 
 impl Folder {
@@ -75,6 +75,12 @@ impl Folder {
         &self.path
     }
 
+    /// The same directory, as an open file of its own.
+    fn open_again(&self) -> Result<Fd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Fd::make(|| rustix::fs::openat(&self.dir, ".", flags, Mode::empty()))
+    }
+
     fn socket_path(&self, address: Address) -> PathBuf {
         self.path.join(address.to_string())
     }
@@ -96,7 +102,7 @@ fn check_length(path: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-fn open_or_create(path: &Path) -> Result<OwnedFd, FolderError> {
+fn open_or_create(path: &Path) -> Result<Fd, FolderError> {
     let created = match rustix::fs::mkdir(path, MODE) {
         Ok(()) => true,
         Err(Errno::EXIST) => false,
@@ -105,7 +111,8 @@ fn open_or_create(path: &Path) -> Result<OwnedFd, FolderError> {
         Err(errno) => return Err(FolderError::system("create", path, errno.into())),
     };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let dir = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| match errno {
+    let opened = Fd::make(|| rustix::fs::open(path, flags, Mode::empty()));
+    let dir = opened.map_err(|errno| match errno {
         Errno::NOTDIR | Errno::LOOP => FolderError::NotADirectory { path: path.into() },
         errno => FolderError::system("open", path, errno.into()),
     })?;
@@ -117,7 +124,7 @@ fn open_or_create(path: &Path) -> Result<OwnedFd, FolderError> {
     Ok(dir)
 }
 
-fn check_owner(path: &Path, dir: &OwnedFd) -> Result<(), FolderError> {
+fn check_owner(path: &Path, dir: &Fd) -> Result<(), FolderError> {
     let stat = rustix::fs::fstat(dir)
         .map_err(|errno| FolderError::system("examine", path, errno.into()))?;
     let is_trusted = stat.st_uid == 0 || stat.st_uid == rustix::process::geteuid().as_raw();

@@ -1,7 +1,9 @@
 //! The names in the folder: who is there, and away with the dead.
 
+use std::mem::MaybeUninit;
+
 use bcl_types::Address;
-use rustix::fs::AtFlags;
+use rustix::fs::{AtFlags, RawDir};
 use rustix::io::Errno;
 
 use super::lock::Lock;
@@ -69,8 +71,12 @@ impl Folder {
     /// Files that are named like ports; others are none of our business.
     fn addresses(&self) -> Result<Vec<Address>, FolderError> {
         let failed = |errno: Errno| FolderError::system("list", &self.path, errno.into());
+        // Opened anew: threads that share `self.dir` would share the place in the list.
+        let dir = self.open_again().map_err(failed)?;
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut entries = RawDir::new(&dir, &mut buffer);
         let mut addresses = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.dir).map_err(failed)? {
+        while let Some(entry) = entries.next() {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_str().ok();
             addresses.extend(name.and_then(|name| name.parse::<Address>().ok()));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bcl_os::Fd;
 use bcl_types::Address;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
@@ -43,7 +44,8 @@ impl Folder {
 /// by the reason tells whether it is open, before its owner hears of it.
 fn probe_socket(path: &Path) -> Result<Life, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let sock = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
+    let sock =
+        Fd::make(|| rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None))?;
     match rustix::net::connect(&sock, &SocketAddrUnix::new(path)?) {
         Err(Errno::CONNREFUSED) => Ok(Life::Dead),
         Err(Errno::NOENT) => Ok(Life::Absent),

@@ -1,6 +1,5 @@
 //! How a process has ended, from the kernel's records.
 
-use std::fs;
 use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -80,7 +79,7 @@ fn of_zombie(pidfd: BorrowedFd<'_>, uid: u32) -> Option<i32> {
     let Some(Pid::Visible(pid)) = fdinfo::pid_of(pidfd) else {
         return None;
     };
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = bcl_os::file::of_kernel(format!("/proc/{pid}/stat")).ok()?;
     // If it is still there, the number has not passed to another process meanwhile.
     if fdinfo::pid_of(pidfd) != Some(Pid::Visible(pid)) {
         return None;

@@ -1,6 +1,5 @@
 //! What /proc says about a pidfd of ours.
 
-use std::fs;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// The process that a pidfd stands for.
@@ -16,7 +15,7 @@ pub(super) enum Pid {
 
 /// The process of `fd`; `None` if it is no pidfd or /proc is not mounted.
 pub(super) fn pid_of(fd: BorrowedFd<'_>) -> Option<Pid> {
-    let text = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
+    let text = bcl_os::file::of_kernel(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
     parse(&text)
 }
 

@@ -7,8 +7,9 @@ mod cause;
 mod fdinfo;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
+use bcl_os::Fd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, test_kill_process};
@@ -21,7 +22,7 @@ use crate::sockopt;
 /// The process at the other end of a socket, watched as well as the kernel allows.
 #[derive(Debug)]
 pub struct PeerProcess {
-    pidfd: Option<OwnedFd>,
+    pidfd: Option<Fd>,
     uid: u32,
 }
 
@@ -31,7 +32,7 @@ impl PeerProcess {
     /// The kernel's own answer (SO_PEERPIDFD, from 6.5) is preferred to `passed`, the pidfd that
     /// the peer has sent of itself; of that one it is checked that it is a pidfd, and of the
     /// process that has connected.
-    pub fn open(sock: impl AsFd, passed: Option<OwnedFd>) -> io::Result<PeerProcess> {
+    pub fn open(sock: impl AsFd, passed: Option<Fd>) -> io::Result<PeerProcess> {
         let peer = peer_credentials(&sock)?;
         let checked = || passed.filter(|fd| fdinfo::is_of_process(fd.as_fd(), peer.pid));
         let pidfd = sockopt::peer_pidfd(sock.as_fd()).ok().or_else(checked);
@@ -62,8 +63,8 @@ impl PeerProcess {
 }
 
 /// A pidfd of this process, to pass to a peer.
-pub fn own_pidfd() -> io::Result<OwnedFd> {
-    Ok(pidfd_open(getpid(), PidfdFlags::empty())?)
+pub fn own_pidfd() -> io::Result<Fd> {
+    Ok(Fd::make(|| pidfd_open(getpid(), PidfdFlags::empty()))?)
 }
 
 /// Whether the process that listens at the other end of `sock` has ended, while a child of it that

@@ -1,11 +1,11 @@
 //! The agent opens a port that the interface program takes the packets of.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use bcl_agent_client::message::Code;
 use bcl_agent_client::{Agent, AgentError, OpenPort, Opened};
+use bcl_os::Fd;
 use bcl_proto::{Span, Time};
 use bcl_xdp::{Control, Counters, Ring};
 use rustix::io::Errno;
@@ -50,7 +50,7 @@ pub struct Intercepted {
     /// Its ring, and all else by which it deals with the interface program.
     pub interface: Interface,
     /// Bound.
-    pub socket: OwnedFd,
+    pub socket: Fd,
     /// Length of the ring.
     pub ring_bytes: usize,
     /// Datagrams have to be sent to it singly.

@@ -11,12 +11,12 @@ mod thread;
 mod watched;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use bcl_os::{Fd, PerProcess};
 use rustix::event::EventfdFlags;
 
 use crate::engine::open::OpenError;
@@ -38,7 +38,7 @@ enum Command {
 #[derive(Debug)]
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
-    wake: OwnedFd,
+    wake: Fd,
 }
 
 impl Mailbox {
@@ -67,30 +67,23 @@ struct Running {
     mailbox: Arc<Mailbox>,
     thread: JoinHandle<()>,
     stations: Vec<Arc<Station>>,
-    generation: u64,
 }
 
-static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+static RUNNING: PerProcess<Mutex<Option<Running>>> = PerProcess::new(Mutex::default);
 
 fn running() -> MutexGuard<'static, Option<Running>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+    RUNNING.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Has the thread watch a port, which `make` makes with the way to reach the thread; the first port starts it.
 pub fn join(
     make: impl FnOnce(Arc<Mailbox>) -> Result<Station, OpenError>,
 ) -> Result<Arc<Station>, OpenError> {
-    static BEFORE_ALL: Once = Once::new();
-    BEFORE_ALL.call_once(|| bcl_port::exit::at_exit(|_| farewell()));
-    let generation = bcl_port::fork::generation();
+    bcl_port::exit::at_exit(farewell);
     let mut current = running();
-    // After a fork the parent's thread is not ours: its memory is left alone, and a new one begins.
-    if let Some(stale) = current.take_if(|running| running.generation != generation) {
-        std::mem::forget(stale);
-    }
     let started = match current.take() {
         Some(running) => running,
-        None => start(generation).map_err(OpenError::Thread)?,
+        None => start().map_err(OpenError::Thread)?,
     };
     let running = current.insert(started);
     let made = make(Arc::clone(&running.mailbox)).map(Arc::new);
@@ -124,23 +117,20 @@ pub fn leave(station: &Arc<Station>) {
 }
 
 /// The process exits with ports open: their peers are told, as far as that takes no longer than a moment.
-fn farewell() {
-    let Ok(current) = RUNNING.try_lock() else {
+fn farewell(_: i32) {
+    let Ok(current) = RUNNING.get().try_lock() else {
         return;
     };
-    let generation = bcl_port::fork::generation();
-    if let Some(running) = current
-        .as_ref()
-        .filter(|running| running.generation == generation)
-    {
+    if let Some(running) = &*current {
         for station in &running.stations {
             station.close(FAREWELL);
         }
     }
 }
 
-fn start(generation: u64) -> io::Result<Running> {
-    let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+fn start() -> io::Result<Running> {
+    let wake =
+        Fd::make(|| rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))?;
     let mailbox = Arc::new(Mailbox {
         commands: Mutex::default(),
         wake,
@@ -151,7 +141,6 @@ fn start(generation: u64) -> io::Result<Running> {
         mailbox,
         thread,
         stations: Vec::new(),
-        generation,
     })
 }
 

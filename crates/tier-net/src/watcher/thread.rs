@@ -1,10 +1,10 @@
 //! What the thread does: it waits for the mailbox, the sources of packets, and the time to look at a port.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bcl_os::Fd;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
@@ -16,7 +16,7 @@ const MAILBOX: u64 = 0;
 
 /// See the module.
 pub struct Watcher {
-    epoll: OwnedFd,
+    epoll: Fd,
     mailbox: Arc<Mailbox>,
     watched: Vec<Watched>,
     next_number: u64,
@@ -24,7 +24,7 @@ pub struct Watcher {
 
 impl Watcher {
     pub fn new(mailbox: Arc<Mailbox>) -> io::Result<Self> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let epoll = Fd::make(|| epoll::create(CreateFlags::CLOEXEC))?;
         let data = EventData::new_u64(MAILBOX);
         epoll::add(&epoll, &mailbox.wake, data, EventFlags::IN)?;
         Ok(Self {

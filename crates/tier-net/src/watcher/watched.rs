@@ -1,9 +1,9 @@
 //! How the thread treats one port.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bcl_os::Fd;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -58,7 +58,7 @@ impl Watched {
     }
 
     /// Does what there is to do, and decides when to look again.
-    pub fn look(&mut self, epoll: &OwnedFd, now: Instant) {
+    pub fn look(&mut self, epoll: &Fd, now: Instant) {
         self.due = None;
         let visits = self.station.visits();
         let visited = std::mem::replace(&mut self.seen_visits, visits) != visits;
@@ -85,7 +85,7 @@ impl Watched {
     }
 
     /// Has the epoll set tell of the next packet.
-    fn listen(&mut self, epoll: &OwnedFd) -> rustix::io::Result<()> {
+    fn listen(&mut self, epoll: &Fd) -> rustix::io::Result<()> {
         let data = EventData::new_u64(self.number);
         let once = EventFlags::IN | EventFlags::ONESHOT;
         if !std::mem::replace(&mut self.is_listening, true) {
@@ -101,7 +101,7 @@ impl Watched {
     }
 
     /// Takes the sources out of the epoll set.
-    pub fn stop_listening(&mut self, epoll: &OwnedFd) {
+    pub fn stop_listening(&mut self, epoll: &Fd) {
         if std::mem::take(&mut self.is_listening) {
             self.station.stop_listening();
             for source in self.station.all_descriptors() {

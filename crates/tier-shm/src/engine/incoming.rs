@@ -358,6 +358,7 @@ fn act_on(step: Begun, link: &Link, out: &mut Outgoing, ctx: &Context<'_>, up: &
         Begun::Copying => {}
         Begun::NeedsStream(number) => out.control(cts(number)),
         Begun::NeedsRegion(region) => ctx.service.ask_region(link.id, region),
+        Begun::Lost => ctx.service.lost(link.id),
         Begun::Finished(finished) => finish(out, finished, ctx, up),
     }
 }

@@ -1,7 +1,8 @@
 //! An established connection: the rings, the peer's page and bell, and what may be done with the peer's memory.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
+use bcl_os::Fd;
 use bcl_shm::page::{Counter, Page};
 use bcl_shm::pair::PairEnd;
 use bcl_shm::sleep::Ringer;
@@ -19,7 +20,7 @@ pub struct Link {
     pub id: LinkId,
     pub pair: PairEnd,
     pub page: Page,
-    pub ringer: OwnedFd,
+    pub ringer: Fd,
     /// Single copy, if it is permitted; else why not.
     pub memory: Result<PeerMemory, String>,
     pub segment_len_bytes: usize,
@@ -31,7 +32,7 @@ impl Link {
         id: LinkId,
         pair: PairEnd,
         page: Page,
-        ringer: OwnedFd,
+        ringer: Fd,
         segment_len_bytes: usize,
     ) -> Self {
         let needs_fence = page.senders_fence().load(Ordering::Relaxed) != 0 || !fence::register();

@@ -196,6 +196,10 @@ impl ShmPort {
 
     /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
     pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+        // Its sender may have ended, and the message with it ([SEM-7.4]).
+        if self.shared.has_notices() {
+            self.take_notices(up);
+        }
         let Some(peer) = self.peers.get_mut(message.slot) else {
             return false;
         };

@@ -11,6 +11,7 @@ use bcl_types::{Cause, OpError};
 use rustix::io::Errno;
 
 use super::link::Link;
+use crate::cma::ReadError;
 
 /// Bytes copied in one go, so that one large message does not hold up everything else.
 const SLICE_BYTES: usize = 1 << 20;
@@ -49,6 +50,8 @@ pub enum Begun {
     NeedsStream(u32),
     /// The sender's DMA buffer has to be asked for.
     NeedsRegion(u64),
+    /// Whoever is there now is not the sender: what is under way ends with the news of its end.
+    Lost,
     /// It is over.
     Finished(Finished),
 }
@@ -83,11 +86,13 @@ pub struct Transfers {
     streams: Vec<StreamIn>,
     want_region: Vec<(u32, Payload, Target)>,
     regions: VecDeque<(u64, Option<Arc<Mapping>>)>,
+    /// The sender is not there any more.
+    is_lost: bool,
 }
 
 impl Transfers {
     pub fn is_copying(&self) -> bool {
-        !self.pulls.is_empty()
+        !self.pulls.is_empty() && !self.is_lost
     }
 
     /// A message has met its buffer.
@@ -139,7 +144,7 @@ impl Transfers {
             done: 0,
             way,
         });
-        if self.pulls.len() == 1 {
+        if self.pulls.len() == 1 && !self.is_lost {
             self.copy_slice(link).unwrap_or(Begun::Copying)
         } else {
             Begun::Copying
@@ -190,6 +195,9 @@ impl Transfers {
 
     /// Copies one slice of the first pull; the pulls take turns. `None` if there is nothing to copy.
     pub fn copy_slice(&mut self, link: &mut Link) -> Option<Begun> {
+        if self.is_lost {
+            return None;
+        }
         let mut pull = self.pulls.pop_front()?;
         let total = pull.payload.len_bytes as usize;
         let slice = (total - pull.done).min(SLICE_BYTES);
@@ -209,7 +217,7 @@ impl Transfers {
                 to,
                 slice,
             ),
-            (Way::Kernel, Err(_)) => Err(Errno::PERM),
+            (Way::Kernel, Err(_)) => Err(ReadError::Refused(Errno::PERM)),
         };
         // What was read after the sender began to close may be anything.
         fence(Ordering::SeqCst);
@@ -220,8 +228,15 @@ impl Transfers {
         }
         match copied {
             Ok(()) => pull.done += slice,
-            Err(Errno::FAULT) => return Some(Begun::Finished(pull.finished(Err(OpError::Fault)))),
-            Err(errno) => {
+            Err(ReadError::NotMapped) => {
+                return Some(Begun::Finished(pull.finished(Err(OpError::Fault))));
+            }
+            Err(ReadError::NotThePeer) => {
+                self.is_lost = true;
+                self.pulls.push_front(pull);
+                return Some(Begun::Lost);
+            }
+            Err(ReadError::Refused(errno)) => {
                 link.memory = Err(format!("process_vm_readv stopped working: {errno}"));
                 let (number, payload, target) = (pull.number, pull.payload, pull.target);
                 self.streams.push(StreamIn {

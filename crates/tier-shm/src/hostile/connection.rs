@@ -66,10 +66,7 @@ impl World {
             memfd::create("bcl-fuzz", len_bytes, Writers::Anybody).expect("memory for a segment");
         let again = || memfd::adopt(fd.as_fd(), len_bytes, true).expect("a segment of ours");
         let bell = Bell::new().expect("a pipe");
-        let ringer = bell
-            .ringer()
-            .try_clone_to_owned()
-            .expect("a descriptor for a bell");
+        let ringer = bcl_os::Fd::second(bell.ringer()).expect("a descriptor for a bell");
         let address = Address {
             node: NodeId::LOOPBACK,
             port: 1024,

@@ -1,12 +1,13 @@
 //! Letting peers in: the accepting side of the handshake.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{MAX_MESSAGE_BYTES, Nonce, Proved, Purpose, Reason, Server, refuse};
 use bcl_node::{JobKey, peer_credentials, uid_allowed};
+use bcl_os::Fd;
 use bcl_shm::bell;
 use bcl_shm::memfd;
 use bcl_shm::page::{Counter, PAGE_LEN, Page};
@@ -37,7 +38,7 @@ pub struct Greeting {
 #[derive(Debug)]
 struct Visitor {
     port: Address,
-    sock: OwnedFd,
+    sock: Fd,
     /// To be shown the door then.
     deadline: Instant,
 }
@@ -54,7 +55,7 @@ enum Stage {
 #[derive(Debug)]
 struct Welcome {
     bytes: Vec<u8>,
-    pidfd: OwnedFd,
+    pidfd: Fd,
     linked: Linked,
     link: Link,
 }
@@ -83,7 +84,7 @@ pub fn accept(state: &mut State, port: Address) {
         let Some(listener) = state.ports.get(&port).map(|port| port.bound.listener()) else {
             return;
         };
-        match rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        match next_caller(listener) {
             Ok(sock) => welcome_or_refuse(state, port, sock),
             Err(Errno::MFILE | Errno::NFILE) => {
                 if !refuse_for_want_of_descriptors(state, port) {
@@ -95,15 +96,18 @@ pub fn accept(state: &mut State, port: Address) {
     }
 }
 
+fn next_caller(listener: BorrowedFd<'_>) -> Result<Fd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Fd::make(|| rustix::net::accept_with(listener, flags))
+}
+
 /// With a full table nobody could even be told so; the spare descriptor makes room for one refusal. False if
 /// nobody was there: the kernel looks for a free descriptor before it looks for a caller.
 fn refuse_for_want_of_descriptors(state: &mut State, port: Address) -> bool {
     drop(state.spare.take());
     let mut refused = false;
     if let Some(listener) = state.ports.get(&port).map(|port| port.bound.listener()) {
-        if let Ok(sock) =
-            rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
-        {
+        if let Ok(sock) = next_caller(listener) {
             let _ = fdpass::send(
                 &sock,
                 &refuse(Reason::Limit, Errno::MFILE.raw_os_error() as u32),
@@ -116,7 +120,7 @@ fn refuse_for_want_of_descriptors(state: &mut State, port: Address) -> bool {
     refused
 }
 
-fn welcome_or_refuse(state: &mut State, port: Address, sock: OwnedFd) {
+fn welcome_or_refuse(state: &mut State, port: Address, sock: Fd) {
     let Some(shared) = state.ports.get(&port).map(|port| &port.shared) else {
         return;
     };
@@ -237,7 +241,7 @@ fn on_prove(
     visitor: Visitor,
     mut server: Server,
     bytes: &[u8],
-    fds: Vec<OwnedFd>,
+    fds: Vec<Fd>,
 ) {
     let proved = match server.on_prove(bytes) {
         Ok(proved) => proved,
@@ -279,16 +283,16 @@ fn prepare(
     visitor: &Visitor,
     server: Server,
     proved: &Proved,
-    fds: Vec<OwnedFd>,
+    fds: Vec<Fd>,
 ) -> Result<Welcome, Refused> {
     let offer =
         Offer::decode(&proved.offer).ok_or((Reason::Version, bcl_shm::pair::LAYOUT_VERSION))?;
-    let [segment, page, ringer, pidfd]: [OwnedFd; 4] =
+    let [segment, page, ringer, pidfd]: [Fd; 4] =
         fds.try_into().map_err(|_| (Reason::Protocol, 0))?;
     let port = state.ports.get(&visitor.port);
     let shared = &port.ok_or((Reason::Closing, 0))?.shared;
 
-    let adopt = |fd: &OwnedFd, len, writable| {
+    let adopt = |fd: &Fd, len, writable| {
         memfd::adopt(fd.as_fd(), len, writable).map_err(|error| refusal_of(&error))
     };
     let segment_len = offer.geometry.segment_len();
@@ -301,7 +305,7 @@ fn prepare(
     if !bell::is_ringer(ringer.as_fd()) {
         return Err((Reason::Protocol, 0));
     }
-    let sock = rustix::io::fcntl_dupfd_cloexec(&visitor.sock, 3).map_err(limit)?;
+    let sock = Fd::second(&visitor.sock).map_err(limit)?;
     let own_pidfd = bcl_node::watch::own_pidfd().map_err(|_| (Reason::Limit, 0))?;
     let parts = Parts {
         port: visitor.port,

@@ -1,12 +1,13 @@
 //! An established connection as the thread sees it: its socket, its process, and what is asked over it.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_node::watch::{ExitCause, PeerProcess};
 use bcl_node::{fdpass, peer_credentials};
+use bcl_os::Fd;
 use bcl_port::Region;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::memfd;
@@ -56,7 +57,7 @@ pub struct Linked {
     pub id: LinkId,
     pub port: Address,
     pub peer: Address,
-    pub sock: OwnedFd,
+    pub sock: Fd,
     pub jobs: VecDeque<Job>,
     /// Questions that the peer has not answered. It answers nothing else, or our memory would be in its hands.
     asked: Vec<Question>,
@@ -70,8 +71,8 @@ pub struct Linked {
 pub struct Parts {
     pub port: Address,
     pub peer: Address,
-    pub sock: OwnedFd,
-    pub pidfd: Option<OwnedFd>,
+    pub sock: Fd,
+    pub pidfd: Option<Fd>,
 }
 
 impl Linked {
@@ -81,7 +82,7 @@ impl Linked {
         shared: &ShmShared,
         pair: PairEnd,
         page: Page,
-        ringer: OwnedFd,
+        ringer: Fd,
         offer: &Offer,
         segment_len: usize,
     ) -> (Self, Link) {
@@ -92,7 +93,7 @@ impl Linked {
             CopyMode::Stream => Err("asked for (BCL_COPY=stream)".into()),
             CopyMode::Auto => peer_credentials(&parts.sock)
                 .map_err(|error| error.to_string())
-                .and_then(|peer| PeerMemory::probe(peer.pid, offer.beacon_address, offer.beacon)),
+                .and_then(|peer| PeerMemory::probe(peer.pid, offer.beacon)),
         };
         let process = PeerProcess::open(&parts.sock, parts.pidfd).ok();
         let linked = Self {
@@ -251,6 +252,18 @@ fn on_closed(state: &mut State, token: Token) {
     state.wake_after(token, LAST_WORDS);
 }
 
+/// The port has found out by itself that the process is not there any more.
+pub fn lost(state: &mut State, link: LinkId) {
+    let Some(token) = state.links.get(&link).copied() else {
+        return;
+    };
+    // Its last words may be there and not be read.
+    read_all(state, token);
+    if matches!(state.entries.get(&token), Some(Entry::Linked(linked)) if !linked.closed) {
+        on_closed(state, token);
+    }
+}
+
 /// A process whose socket closed has not ended in time, or cannot be watched.
 pub fn on_timer(state: &mut State, token: Token) {
     if matches!(state.entries.get(&token), Some(Entry::Linked(linked)) if linked.closed) {
@@ -340,7 +353,7 @@ fn was_asked(linked: &mut Linked, packet: &Packet) -> bool {
     place.map(|place| linked.asked.swap_remove(place)).is_some()
 }
 
-fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: Option<OwnedFd>) {
+fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: Option<Fd>) {
     let Some(Entry::Linked(linked)) = state.entries.get_mut(&token) else {
         return;
     };
@@ -421,7 +434,7 @@ fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: O
     }
 }
 
-fn adopt(fd: &OwnedFd, len_bytes: u64, writable: bool) -> Option<Mapping> {
+fn adopt(fd: &Fd, len_bytes: u64, writable: bool) -> Option<Mapping> {
     memfd::adopt(fd.as_fd(), usize::try_from(len_bytes).ok()?, writable).ok()
 }
 

@@ -1,11 +1,12 @@
 //! Reaching peers: the connecting side of the handshake.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{Client, Failure, MAX_MESSAGE_BYTES, Nonce, Purpose, Reason, Side as By};
 use bcl_node::{ConnectError, peer_credentials, uid_allowed};
+use bcl_os::Fd;
 use bcl_shm::bell;
 use bcl_shm::memfd::{self, Writers};
 use bcl_shm::page::{Counter, PAGE_LEN, Page};
@@ -38,10 +39,10 @@ pub struct Calling {
 enum Stage {
     /// Nothing under way: a timer will try again.
     Resting,
-    Challenge(OwnedFd, Client),
+    Challenge(Fd, Client),
     /// Too many descriptors are on their way for ours to join them: a timer will try again.
-    Proof(OwnedFd, Client, Box<Proof>),
-    Welcome(OwnedFd, Client, Box<PairEnd>),
+    Proof(Fd, Client, Box<Proof>),
+    Welcome(Fd, Client, Box<PairEnd>),
 }
 
 /// What is to be sent once the peer has proved itself.
@@ -49,8 +50,8 @@ enum Stage {
 struct Proof {
     bytes: Vec<u8>,
     pair: PairEnd,
-    segment: OwnedFd,
-    pidfd: OwnedFd,
+    segment: Fd,
+    pidfd: Fd,
     /// To be given up then.
     deadline: Instant,
 }
@@ -120,7 +121,7 @@ fn dial(state: &mut State, token: Token) {
     state.fail_call(token, error);
 }
 
-fn is_allowed(sock: &OwnedFd, shared: &ShmShared) -> bool {
+fn is_allowed(sock: &Fd, shared: &ShmShared) -> bool {
     let own_uid = rustix::process::geteuid().as_raw();
     peer_credentials(sock).is_ok_and(|peer| uid_allowed(peer.uid, own_uid, &shared.allow_uids))
 }
@@ -130,7 +131,7 @@ fn hello(
     token: Token,
     port: Address,
     to: Address,
-    sock: OwnedFd,
+    sock: Fd,
 ) -> Result<(), Errno> {
     let shared = state
         .ports
@@ -203,7 +204,7 @@ fn conclude(state: &mut State, token: Token, outcome: Result<(), Option<OpError>
 fn prove(
     state: &mut State,
     token: Token,
-    sock: &OwnedFd,
+    sock: &Fd,
     client: &mut Client,
     bytes: &[u8],
 ) -> Result<Proof, Option<OpError>> {
@@ -240,7 +241,7 @@ fn prove(
 fn show(
     state: &mut State,
     token: Token,
-    sock: OwnedFd,
+    sock: Fd,
     client: Client,
     proof: Box<Proof>,
 ) -> Result<(), Option<OpError>> {
@@ -269,10 +270,10 @@ fn show(
 fn connected(
     state: &mut State,
     token: Token,
-    sock: OwnedFd,
+    sock: Fd,
     pair: PairEnd,
     offer: &[u8],
-    fds: Vec<OwnedFd>,
+    fds: Vec<Fd>,
 ) -> Result<(), Option<OpError>> {
     let Some(Entry::Calling(Calling { port, to, .. })) = state.entries.get(&token) else {
         return Ok(());
@@ -282,8 +283,7 @@ fn connected(
         ours: LAYOUT_VERSION,
         theirs: 0,
     }))?;
-    let [page, ringer, pidfd]: [OwnedFd; 3] =
-        fds.try_into().map_err(|_| Some(OpError::Protocol))?;
+    let [page, ringer, pidfd]: [Fd; 3] = fds.try_into().map_err(|_| Some(OpError::Protocol))?;
     let page = memfd::adopt(page.as_fd(), PAGE_LEN, false).map_err(|_| Some(OpError::Protocol))?;
     if !bell::is_ringer(ringer.as_fd()) {
         return Err(Some(OpError::Protocol));
@@ -325,7 +325,7 @@ fn calling_port(state: &State, token: Token) -> Option<std::sync::Arc<super::Shm
 }
 
 /// `None`: the peer's own attempt stays.
-fn refused(state: &State, token: Token, sock: &OwnedFd, failure: &Failure) -> Option<OpError> {
+fn refused(state: &State, token: Token, sock: &Fd, failure: &Failure) -> Option<OpError> {
     if let Some(reply) = &failure.reply {
         let _ = fdpass::send(sock, reply, &[]);
     }

@@ -17,14 +17,15 @@ mod state;
 pub use shared::ShmShared;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bcl_node::{Bound, Folder};
-use bcl_port::{RmaOp, exit, fork, thread};
+use bcl_os::{Fd, PerProcess};
+use bcl_port::{RmaOp, exit, thread};
 use bcl_shm::mapping::Mapping;
 use bcl_types::{Address, Cause, OpError, OpId};
 use rustix::event::EventfdFlags;
@@ -113,6 +114,10 @@ enum Command {
         link: LinkId,
         op: RmaOp,
     },
+    /// The process at the other end is not the peer any more.
+    Lost {
+        link: LinkId,
+    },
     DropLink {
         link: LinkId,
         done: SyncSender<()>,
@@ -129,7 +134,7 @@ enum Command {
 struct Mailbox {
     /// `None` once the thread has ended: who waits for an answer then learns that none will come.
     commands: Mutex<Option<VecDeque<Command>>>,
-    wake: OwnedFd,
+    wake: Fd,
 }
 
 impl Mailbox {
@@ -167,7 +172,6 @@ impl Drop for Ending {
 #[derive(Debug, Clone)]
 pub struct Service {
     mailbox: Arc<Mailbox>,
-    generation: u64,
 }
 
 /// The thread of this process, while any port is open.
@@ -177,29 +181,20 @@ struct Running {
     ports: BTreeSet<Address>,
 }
 
-static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+static RUNNING: PerProcess<Mutex<Option<Running>>> = PerProcess::new(Mutex::default);
 
 fn running() -> MutexGuard<'static, Option<Running>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+    RUNNING.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Service {
     /// The running thread, or a new one, for one more port. The thread tells ports apart by their address, so
     /// that two with the same, in different folders, are refused.
     pub(crate) fn join(address: Address) -> Result<Self, OpenError> {
-        static BEFORE_ALL: Once = Once::new();
-        BEFORE_ALL.call_once(|| {
-            fork::watch();
-            exit::at_exit(farewell);
-        });
-        let generation = fork::generation();
+        exit::at_exit(farewell);
         let mut current = running();
-        // After a fork the parent's thread is not ours: its memory is left alone, and a new one begins.
-        if let Some(stale) = current.take_if(|running| running.service.generation != generation) {
-            std::mem::forget(stale);
-        }
         if current.is_none() {
-            *current = Some(Running::start(generation).map_err(OpenError::Thread)?);
+            *current = Some(Running::start().map_err(OpenError::Thread)?);
         }
         match current.as_mut() {
             Some(running) => {
@@ -238,10 +233,7 @@ impl Service {
     /// One port fewer.
     fn leave(&self, port: Address) {
         let mut current = running();
-        let Some(running) = current
-            .as_mut()
-            .filter(|running| running.service.generation == self.generation)
-        else {
+        let Some(running) = current.as_mut() else {
             return;
         };
         running.ports.remove(&port);
@@ -270,6 +262,11 @@ impl Service {
         self.mailbox.send(Command::AskWindow { link, window });
     }
 
+    /// Has the end of a connection told whose process is not the peer any more: it cannot go on, whoever holds its socket.
+    pub(crate) fn lost(&self, link: LinkId) {
+        self.mailbox.send(Command::Lost { link });
+    }
+
     pub(crate) fn request(&self, link: LinkId, op: RmaOp) {
         self.mailbox.send(Command::Request { link, op });
     }
@@ -283,8 +280,9 @@ impl Service {
 }
 
 impl Running {
-    fn start(generation: u64) -> Result<Self, std::io::Error> {
-        let wake = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    fn start() -> Result<Self, std::io::Error> {
+        let wake =
+            Fd::make(|| rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))?;
         let mailbox = Arc::new(Mailbox {
             commands: Mutex::new(Some(VecDeque::new())),
             wake,
@@ -296,10 +294,7 @@ impl Running {
             run::run(state);
         })?;
         Ok(Self {
-            service: Service {
-                mailbox,
-                generation,
-            },
+            service: Service { mailbox },
             thread: Some(thread),
             ports: BTreeSet::new(),
         })
@@ -308,11 +303,11 @@ impl Running {
 
 /// Called when the process exits: tells the peers of all ports the status, and removes the names.
 fn farewell(status: i32) {
-    let service = match RUNNING.try_lock() {
+    let service = match RUNNING.get().try_lock() {
         Ok(current) => current.as_ref().map(|running| running.service.clone()),
         Err(_) => None,
     };
-    let Some(service) = service.filter(|service| service.generation == fork::generation()) else {
+    let Some(service) = service else {
         return;
     };
     let (done, wait) = std::sync::mpsc::sync_channel(1);

@@ -2,7 +2,7 @@
 
 use bcl_shm::pair::{Geometry, LAYOUT_VERSION};
 
-use crate::cma::Beacon;
+use bcl_os::process::{self, Beacon};
 
 const LEN: usize = 48;
 
@@ -13,21 +13,17 @@ pub struct Offer {
     pub layout: u32,
     /// Sizes of the rings; the connecting side chooses.
     pub geometry: Geometry,
-    /// Where the sender's beacon lies in its memory.
-    pub beacon_address: u64,
-    /// What the beacon says.
-    pub beacon: [u8; 16],
+    /// The sender's beacon, if it has one.
+    pub beacon: Option<Beacon>,
 }
 
 impl Offer {
     /// Ours.
     pub fn mine() -> Self {
-        let beacon = Beacon::mine();
         Self {
             layout: LAYOUT_VERSION,
             geometry: Geometry::DEFAULT,
-            beacon_address: beacon.address(),
-            beacon: beacon.bytes(),
+            beacon: process::beacon(),
         }
     }
 
@@ -41,8 +37,10 @@ impl Offer {
         {
             chunk.copy_from_slice(&word.to_le_bytes());
         }
-        bytes[16..24].copy_from_slice(&self.beacon_address.to_le_bytes());
-        bytes[24..40].copy_from_slice(&self.beacon);
+        if let Some(beacon) = self.beacon {
+            bytes[16..24].copy_from_slice(&beacon.address.to_le_bytes());
+            bytes[24..40].copy_from_slice(&beacon.bytes);
+        }
         bytes
     }
 
@@ -57,11 +55,14 @@ impl Offer {
             pool_bytes: word(8),
             stream_bytes: word(12),
         };
+        let beacon = Beacon {
+            address: u64::from(word(16)) | u64::from(word(20)) << 32,
+            bytes: bytes[24..40].try_into().ok()?,
+        };
         let offer = Self {
             layout: word(0),
             geometry,
-            beacon_address: u64::from(word(16)) | u64::from(word(20)) << 32,
-            beacon: bytes[24..40].try_into().ok()?,
+            beacon: (beacon.address != 0).then_some(beacon),
         };
         (offer.layout == LAYOUT_VERSION && geometry.is_sound()).then_some(offer)
     }
@@ -75,6 +76,11 @@ mod tests {
     fn what_is_encoded_is_decoded() {
         let offer = Offer::mine();
         assert_eq!(Offer::decode(&offer.encode()), Some(offer));
+        let without = Offer {
+            beacon: None,
+            ..offer
+        };
+        assert_eq!(Offer::decode(&without.encode()), Some(without));
         assert_eq!(Offer::decode(&[0; LEN]), None);
         assert_eq!(Offer::decode(&[0; 3]), None);
     }

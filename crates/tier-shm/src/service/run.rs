@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use bcl_port::fork;
 use bcl_types::{Address, Cause};
 use rustix::event::Timespec;
 use rustix::event::epoll;
@@ -88,6 +87,7 @@ fn take_commands(state: &mut State) -> bool {
             Command::Connect { port, to } => meet::call(state, port, to),
             Command::AskRegion { link, region } => linked::ask_region(state, link, region),
             Command::AskWindow { link, window } => linked::ask_window(state, link, window),
+            Command::Lost { link } => linked::lost(state, link),
             Command::Request { link, op } => jobs::start(state, link, op),
             Command::DropLink { link, done } => {
                 if let Some(token) = state.links.get(&link).copied() {
@@ -111,7 +111,6 @@ fn take_commands(state: &mut State) -> bool {
 fn open(state: &mut State, port: Port) {
     let token = state.new_token();
     let address = port.shared.port.address;
-    fork::close_in_children(port.bound.listener());
     if state.watch(port.bound.listener(), token).is_ok() {
         state.entries.insert(token, Entry::Listener(address));
     }
@@ -140,7 +139,6 @@ fn close(state: &mut State, address: Address, cause: Cause) {
         state.entries.remove(&token);
     }
     if let Some(port) = state.ports.remove(&address) {
-        fork::forget(port.bound.listener());
         state.unwatch(port.bound.listener());
     }
 }

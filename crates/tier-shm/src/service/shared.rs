@@ -1,9 +1,9 @@
 //! What a port and the background thread have in common in this tier.
 
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bcl_node::JobKey;
+use bcl_os::Fd;
 use bcl_port::Shared;
 use bcl_shm::sync::{AtomicBool, Ordering};
 
@@ -14,7 +14,7 @@ use super::{CopyMode, Notice};
 pub struct ShmShared {
     /// What all tiers share.
     pub port: Arc<Shared>,
-    pub page_fd: OwnedFd,
+    pub page_fd: Fd,
     pub key: JobKey,
     pub allow_uids: Vec<u32>,
     pub copy_mode: CopyMode,
@@ -25,7 +25,7 @@ pub struct ShmShared {
 impl ShmShared {
     pub fn new(
         port: Arc<Shared>,
-        page_fd: OwnedFd,
+        page_fd: Fd,
         key: JobKey,
         allow_uids: Vec<u32>,
         copy_mode: CopyMode,

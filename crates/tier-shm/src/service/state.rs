@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bcl_node::{Bound, Folder};
+use bcl_os::Fd;
 use bcl_shm::page::Counter;
 use bcl_shm::sync::bump;
 use bcl_types::{Address, Cause, OpError};
@@ -53,7 +54,7 @@ pub struct Port {
 /// See the module.
 #[derive(Debug)]
 pub struct State {
-    pub epoll: OwnedFd,
+    pub epoll: Fd,
     pub mailbox: Arc<Mailbox>,
     pub ports: HashMap<Address, Port>,
     pub entries: HashMap<Token, Entry>,
@@ -61,12 +62,12 @@ pub struct State {
     timers: BinaryHeap<Reverse<(Instant, Token)>>,
     next_token: Token,
     /// Given up for a moment when the table is full, to accept and refuse whoever knocks.
-    pub spare: Option<OwnedFd>,
+    pub spare: Option<Fd>,
 }
 
 impl State {
     pub fn new(mailbox: Arc<Mailbox>) -> Result<Self, Errno> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let epoll = Fd::make(|| epoll::create(CreateFlags::CLOEXEC))?;
         epoll::add(
             &epoll,
             mailbox.as_fd(),
@@ -185,11 +186,7 @@ impl State {
 }
 
 /// A descriptor to give up in need.
-pub fn spare() -> Option<OwnedFd> {
-    rustix::fs::open(
-        "/dev/null",
-        rustix::fs::OFlags::CLOEXEC,
-        rustix::fs::Mode::empty(),
-    )
-    .ok()
+pub fn spare() -> Option<Fd> {
+    let (flags, mode) = (rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty());
+    Fd::make(|| rustix::fs::open("/dev/null", flags, mode)).ok()
 }

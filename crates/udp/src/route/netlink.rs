@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use bcl_os::Fd;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 /// Sizes of the fixed parts: `nlmsghdr`, `rtmsg`, `ifinfomsg`, `ifaddrmsg`.
@@ -102,12 +103,8 @@ fn hop(body: &[u8]) -> Option<NextHop> {
 /// Sends one question; returns the bodies of the answers.
 fn ask(kind: u16, flags: libc::c_int, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     // Protocol 0 is NETLINK_ROUTE.
-    let socket = rustix::net::socket_with(
-        AddressFamily::NETLINK,
-        SocketType::RAW,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
+    let (family, of_socket) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
+    let socket = Fd::make(|| rustix::net::socket_with(family, SocketType::RAW, of_socket, None))?;
     let len = (HEADER_BYTES + body.len()) as u32;
     let flags = (flags | libc::NLM_F_REQUEST) as u16;
     let mut question = Vec::with_capacity(HEADER_BYTES + body.len());

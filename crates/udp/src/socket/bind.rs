@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
+use bcl_os::Fd;
 use rustix::fs::OFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
@@ -87,7 +88,7 @@ impl Socket {
     ///
     /// # Errors
     /// What the system says of a descriptor that is no such socket.
-    pub fn adopt(fd: OwnedFd) -> io::Result<Socket> {
+    pub fn adopt(fd: Fd) -> io::Result<Socket> {
         let local = name(&fd)?;
         let flags = rustix::fs::fcntl_getfl(&fd)? | OFlags::NONBLOCK;
         rustix::fs::fcntl_setfl(&fd, flags)?;
@@ -96,7 +97,7 @@ impl Socket {
         Ok(Socket::new(fd, local, settings))
     }
 
-    fn new(fd: OwnedFd, local: SocketAddr, settings: Settings) -> Self {
+    fn new(fd: Fd, local: SocketAddr, settings: Settings) -> Self {
         Self {
             fd,
             local,
@@ -109,7 +110,7 @@ impl Socket {
     }
 }
 
-fn name(fd: &OwnedFd) -> io::Result<SocketAddr> {
+fn name(fd: &Fd) -> io::Result<SocketAddr> {
     Ok(rustix::net::getsockname(fd).and_then(SocketAddr::try_from)?)
 }
 
@@ -129,18 +130,15 @@ fn sorted(address: SocketAddr, source: io::Error) -> BindError {
     }
 }
 
-pub(crate) fn open(like: IpAddr) -> io::Result<OwnedFd> {
+pub(crate) fn open(like: IpAddr) -> io::Result<Fd> {
     let family = match like {
         IpAddr::V4(_) => AddressFamily::INET,
         IpAddr::V6(_) => AddressFamily::INET6,
     };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(rustix::net::socket_with(
-        family,
-        SocketType::DGRAM,
-        flags,
-        None,
-    )?)
+    Ok(Fd::make(|| {
+        rustix::net::socket_with(family, SocketType::DGRAM, flags, None)
+    })?)
 }
 
 fn set_up(fd: BorrowedFd<'_>, local: IpAddr) -> io::Result<Settings> {
@@ -197,7 +195,7 @@ mod tests {
     fn a_socket_that_was_bound_elsewhere_works_as_our_own() {
         let bound = std::net::UdpSocket::bind((loopback(), 0)).unwrap();
         let address = bound.local_addr().unwrap();
-        let mut adopted = Socket::adopt(bound.into()).unwrap();
+        let mut adopted = Socket::adopt(Fd::own(bound.into())).unwrap();
         assert_eq!(adopted.local_address(), address);
         assert!(!adopted.settings().coalesces);
         let mut buffers = crate::Buffers::new();
@@ -206,7 +204,7 @@ mod tests {
             "it blocks"
         );
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert!(Socket::adopt(file.into()).is_err());
+        assert!(Socket::adopt(Fd::own(file.into())).is_err());
     }
 
     #[test]

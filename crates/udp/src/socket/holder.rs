@@ -4,13 +4,15 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use bcl_os::file::of_kernel;
+
 /// A text like `process 812 (named)`; `None` if nothing can be told.
 pub(super) fn of_port(address: SocketAddr) -> Option<String> {
     let table = match address {
         SocketAddr::V4(_) => "/proc/net/udp",
         SocketAddr::V6(_) => "/proc/net/udp6",
     };
-    let (inode, uid) = socket_at(&fs::read_to_string(table).ok()?, address.port())?;
+    let (inode, uid) = socket_at(&of_kernel(table).ok()?, address.port())?;
     Some(match process_with(inode) {
         Some((pid, name)) => format!("process {pid} ({name})"),
         // Other users' descriptors can be read by root only.
@@ -37,7 +39,7 @@ fn process_with(inode: u64) -> Option<(u32, String)> {
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
         .find(|pid| has_descriptor(*pid, Path::new(&wanted)))
         .map(|pid| {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let name = of_kernel(format!("/proc/{pid}/comm")).unwrap_or_default();
             (pid, name.trim_end().to_owned())
         })
 }

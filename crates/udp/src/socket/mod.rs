@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use bcl_os::Fd;
 pub use bind::BindError;
 pub(crate) use bind::open;
 use coalescing::Coalescing;
@@ -45,7 +46,7 @@ pub const HEADER_BYTES: usize = 64;
 /// ```
 #[derive(Debug)]
 pub struct Socket {
-    fd: OwnedFd,
+    fd: Fd,
     local: SocketAddr,
     settings: Settings,
     coalescing: Coalescing,
@@ -88,7 +89,7 @@ impl Socket {
 /// Only the descriptor is left: bound, with all options; to be passed to another process.
 impl From<Socket> for OwnedFd {
     fn from(socket: Socket) -> Self {
-        socket.fd
+        socket.fd.into()
     }
 }
 

@@ -25,7 +25,7 @@ impl Kernel {
         let file = memfd_create("ring", MemfdFlags::CLOEXEC).expect("a file");
         ftruncate(&file, 2 * page + 2 * SIZE).expect("room");
         let own = file.try_clone().expect("a second descriptor");
-        let ring = Ring::map(own, SIZE as usize).expect("a ring");
+        let ring = Ring::map(Fd::own(own), SIZE as usize).expect("a ring");
         let written = 0;
         (
             Self {
@@ -146,5 +146,5 @@ fn nonsense_is_not_followed() {
     pwrite(&kernel.file, &u64::MAX.to_le_bytes(), kernel.page).expect("written");
     assert!(ring.first().is_none());
     let file = memfd_create("ring", MemfdFlags::CLOEXEC).expect("a file");
-    assert_eq!(Ring::map(file, 5000).err(), Some(Errno::INVAL));
+    assert_eq!(Ring::map(Fd::own(file), 5000).err(), Some(Errno::INVAL));
 }

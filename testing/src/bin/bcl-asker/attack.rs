@@ -1,7 +1,9 @@
 //! What a program without privileges can try with the descriptors that the agent has given it, and what comes of it.
 
 use std::io::Error;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
+
+use bcl_os::Fd;
 use std::path::Path;
 
 // Commands of <linux/bpf.h>.
@@ -18,7 +20,7 @@ const MAP_FREEZE: i32 = 22;
 type Attributes = [u64; 16];
 
 /// Each attempt and its outcome, as in `update=EPERM`.
-pub fn report(statistics: &OwnedFd, ring: &OwnedFd, pins: &Path) -> String {
+pub fn report(statistics: &Fd, ring: &Fd, pins: &Path) -> String {
     let key = 0u32;
     let mut page = [0xffu8; 4096];
     let element = [
@@ -51,7 +53,7 @@ pub fn report(statistics: &OwnedFd, ring: &OwnedFd, pins: &Path) -> String {
     words.join(" ")
 }
 
-fn raw(fd: &OwnedFd) -> u64 {
+fn raw(fd: &Fd) -> u64 {
     fd.as_raw_fd() as u64
 }
 

@@ -6,9 +6,9 @@
 
 mod attack;
 
+use bcl_os::Fd;
 use std::error::Error;
 use std::io::BufRead;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use bcl_agent_client::message::{Connection, Window};
@@ -18,7 +18,7 @@ use bcl_agent_client::{Agent, Key, OpenPort, Opened, Port};
 struct Asker {
     port: Option<Port>,
     /// Kept open.
-    fds: Vec<OwnedFd>,
+    fds: Vec<Fd>,
 }
 
 type Answer = Result<String, Box<dyn Error>>;

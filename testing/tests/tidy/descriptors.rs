@@ -1,0 +1,126 @@
+//! Descriptors of the library are `bcl_os::Fd`s, which children of a fork close. So nothing in what a program loads holds or
+//! makes one in another way: this list is the inventory.
+
+use crate::assert_clean;
+use crate::code::code_only;
+use crate::repository::{self, Source};
+
+/// What a program loads.
+const LOADED: &[&str] = &[
+    "crates/agent-client/src/",
+    "crates/bcl/src/",
+    "crates/capi/src/",
+    "crates/node/src/",
+    "crates/port/src/",
+    "crates/proto/src/",
+    "crates/shm/src/",
+    "crates/tier-net/src/",
+    "crates/tier-shm/src/",
+    "crates/udp/src/",
+    "crates/xdp/src/",
+];
+
+/// What makes or holds descriptors that children keep.
+const OTHERS: &[&str] = &[
+    "OwnedFd",
+    "UnixStream",
+    "UnixListener",
+    "UnixDatagram",
+    "UdpSocket",
+    "TcpStream",
+    "File::",
+    "fs::read",
+    "Dir::read_from",
+];
+
+/// Who may, and why.
+const ALLOWED: &[(&str, &str)] = &[
+    (
+        "crates/bcl/src/job.rs",
+        "takes over the launcher's descriptor, and makes an Fd of it at once",
+    ),
+    (
+        "crates/node/src/nodes/mod.rs",
+        "reads the nodes file at once and closes it",
+    ),
+    (
+        "crates/node/src/sockopt.rs",
+        "the kernel's answer to a question, made an Fd by who asks",
+    ),
+    (
+        "crates/udp/src/socket/mod.rs",
+        "gives a socket away, to another process",
+    ),
+    (
+        "crates/udp/src/socket/holder.rs",
+        "lists folders of /proc, for the sake of a better error",
+    ),
+];
+
+/// The part of a file that is loaded: tests come last.
+fn loaded(text: &str) -> String {
+    let code = code_only(text);
+    let end = code.find("#[cfg(test)]").unwrap_or(code.len());
+    code[..end].to_owned()
+}
+
+fn is_loaded(path: &str) -> bool {
+    let is_test = path.ends_with("/tests.rs") || path.contains("/hostile/");
+    LOADED.iter().any(|folder| path.starts_with(folder)) && !is_test
+}
+
+fn findings(sources: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    for source in sources.iter().filter(|source| is_loaded(&source.path)) {
+        if ALLOWED.iter().any(|(allowed, _)| source.path == *allowed) {
+            continue;
+        }
+        for (index, line) in loaded(&source.text).lines().enumerate() {
+            if let Some(other) = OTHERS.iter().find(|other| line.contains(**other)) {
+                found.push(format!("{}:{}: {other}", source.path, index + 1));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn all_descriptors_are_closed_in_children() {
+    assert_clean(
+        "descriptors that a forked child keeps (use bcl_os::Fd, or add the file to ALLOWED with a reason)",
+        &findings(&repository::sources(&["rs"])),
+    );
+}
+
+#[test]
+fn the_allow_list_names_files_that_need_it() {
+    let sources = repository::sources(&["rs"]);
+    for (path, reason) in ALLOWED {
+        let needs = |source: &&Source| {
+            source.path == *path
+                && OTHERS
+                    .iter()
+                    .any(|other| loaded(&source.text).contains(other))
+        };
+        assert!(
+            sources.iter().any(|source| needs(&source)),
+            "{path} holds no such descriptor any more: take it off the list ({reason})"
+        );
+    }
+}
+
+#[test]
+fn a_descriptor_is_found_where_it_is_loaded_and_not_in_tests() {
+    let source = |path: &str, text: &str| Source {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    };
+    let sources = [
+        source("crates/node/src/a.rs", "use x;\nlet a: OwnedFd;"),
+        source("crates/node/src/b.rs", "// OwnedFd\n#[cfg(test)]\nOwnedFd"),
+        source("crates/node/tests/c.rs", "OwnedFd"),
+        source("crates/xdp/src/ring/tests.rs", "OwnedFd"),
+        source("crates/agent/src/d.rs", "OwnedFd"),
+    ];
+    assert_eq!(findings(&sources), ["crates/node/src/a.rs:2: OwnedFd"]);
+}
