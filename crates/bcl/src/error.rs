@@ -29,6 +29,11 @@ pub enum Error {
         "this port was opened before fork() and belongs to the parent process: open a port of its own in the child"
     )]
     Forked,
+    /// This process is a forked child of the one that has the place in the job.
+    #[error(
+        "this process was forked from a process of the job and has no place in it: let the parent do this, or hand the result on to the child"
+    )]
+    ForkedFromJob,
     /// The port has been closed.
     #[error("the port is closed")]
     Closed,

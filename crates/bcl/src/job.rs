@@ -5,9 +5,12 @@
 //! travels as its length, 32 bits little-endian, and its bytes.
 
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
+
+use bcl_os::{Fd, process};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketType, sockopt};
 
 use crate::error::Error;
 
@@ -21,17 +24,30 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub struct Job {
     rank: u32,
     size: u32,
-    launcher: UnixStream,
+    launcher: Launcher,
+    /// Whose place it is: this process's, not its children's.
+    generation: u64,
 }
+
+/// The connection to the launcher.
+#[derive(Debug)]
+struct Launcher(Fd);
 
 impl Job {
     /// The job this process was started in by a launcher, or `None` if it was started by hand.
     ///
     /// Call once: the connection to the launcher is taken over.
+    ///
+    /// # Errors
+    /// [`Error::ForkedFromJob`] in a child that was forked from the process that the launcher started, where this library
+    /// was in memory by then: its parent has the place.
     pub fn from_env() -> Result<Option<Self>, Error> {
         let Some(fd) = number::<RawFd>("BCL_LAUNCH_FD")? else {
             return Ok(None);
         };
+        if process::is_forked() {
+            return Err(Error::ForkedFromJob);
+        }
         let missing = |name: &str| {
             Error::Configuration(format!(
                 "BCL_LAUNCH_FD is set but {name} is not: the launcher sets both"
@@ -39,32 +55,21 @@ impl Job {
         };
         let rank = number("BCL_RANK")?.ok_or_else(|| missing("BCL_RANK"))?;
         let size = number("BCL_SIZE")?.ok_or_else(|| missing("BCL_SIZE"))?;
-        let closed = |errno| {
-            Error::Configuration(format!(
-                "BCL_LAUNCH_FD={fd} is not an open descriptor ({errno}): was the program started through something that closes descriptors?"
-            ))
-        };
         if fd < 3 {
             return Err(Error::Configuration(format!(
                 "BCL_LAUNCH_FD={fd} is a standard stream"
             )));
         }
-        // SAFETY: the launcher opened this descriptor for us and nobody else in this process uses it; whether it
-        // is open at all is checked at once.
-        let launcher = unsafe { OwnedFd::from_raw_fd(fd) };
-        if let Err(errno) = rustix::io::fcntl_setfd(launcher.as_fd(), rustix::io::FdFlags::CLOEXEC)
-        {
-            std::mem::forget(launcher);
-            return Err(closed(errno));
-        }
-        let launcher = UnixStream::from(launcher);
-        launcher
-            .set_read_timeout(Some(PATIENCE))
-            .map_err(|error| Error::Job(error.to_string()))?;
+        let launcher = Launcher::take(fd).map_err(|errno| {
+            Error::Configuration(format!(
+                "BCL_LAUNCH_FD={fd} is not the launcher's socket ({errno}): was the program started through something that closes descriptors, or by a process of the job?"
+            ))
+        })?;
         Ok(Some(Self {
             rank,
             size,
             launcher,
+            generation: process::generation(),
         }))
     }
 
@@ -80,6 +85,9 @@ impl Job {
 
     /// Gives `mine` to all and returns what each has given, by rank. Blocks until all have called it.
     pub fn exchange(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        if self.generation != process::generation() {
+            return Err(Error::ForkedFromJob);
+        }
         if mine.len() > BLOB_MAX {
             return Err(Error::invalid(format!(
                 "{} bytes to exchange: at most {BLOB_MAX}",
@@ -95,6 +103,41 @@ impl Job {
         (0..self.size)
             .map(|_| read_blob(&mut self.launcher).map_err(failed))
             .collect()
+    }
+}
+
+impl Launcher {
+    /// Takes the launcher's descriptor over, if it is one.
+    fn take(fd: RawFd) -> Result<Self, Errno> {
+        // SAFETY: looked at for a moment; if it is not open, the kernel says so.
+        let seen = unsafe { BorrowedFd::borrow_raw(fd) };
+        // Behind an exec the number may be anything by now.
+        if sockopt::socket_domain(seen)? != AddressFamily::UNIX
+            || sockopt::socket_type(seen)? != SocketType::STREAM
+        {
+            return Err(Errno::NOTSOCK);
+        }
+        rustix::io::fcntl_setfd(seen, rustix::io::FdFlags::CLOEXEC)?;
+        sockopt::set_socket_timeout(seen, sockopt::Timeout::Recv, Some(PATIENCE))?;
+        // SAFETY: the launcher opened it for us, and nobody else in this process uses it.
+        Ok(Self(Fd::own(unsafe { OwnedFd::from_raw_fd(fd) })))
+    }
+}
+
+impl Read for Launcher {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for Launcher {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        // A launcher that has ended is an error of the call, and no signal.
+        Ok(rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 

@@ -28,7 +28,7 @@ codes! {
     QUEUE_FULL = -2, c"too many operations are under way";
     PORT_IN_USE = -3, c"the port number is taken";
     FOLDER = -4, c"the folder where ports find each other cannot be used";
-    FORKED = -5, c"the port belongs to the parent process";
+    FORKED = -5, c"it belongs to the parent process";
     CLOSED = -6, c"the port is closed";
     BUSY = -7, c"in use";
     NOT_FOUND = -8, c"there is no such post, window, peer or unreleased message";
@@ -60,7 +60,7 @@ pub fn of_call(error: &Error) -> c_int {
         Error::QueueFull { .. } => QUEUE_FULL,
         Error::PortInUse(_) => PORT_IN_USE,
         Error::Folder(_) => FOLDER,
-        Error::Forked => FORKED,
+        Error::Forked | Error::ForkedFromJob => FORKED,
         Error::Closed => CLOSED,
         Error::Busy(_) => BUSY,
         Error::NotFound(_) => NOT_FOUND,
