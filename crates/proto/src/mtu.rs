@@ -7,8 +7,12 @@
 /// What nearly every path takes: BASE_PLPMTU of RFC 8899, 5.1.2.
 pub const BASE_BYTES: u16 = 1200;
 
-/// What every path takes: IPv4 hosts receive 576 B (RFC 1122, 3.3.2), less the longest headers usual.
+/// What every path takes, perhaps in fragments: IPv4 hosts receive 576 B (RFC 1122, 3.3.2), less the longest headers usual.
 pub const FLOOR_BYTES: u16 = 508;
+
+/// The shortest that is tried, where even that vanishes: an interface drops what is longer than its own MTU and was not
+/// cut on the way, since the other end of the wire has another MTU.
+pub const LEAST_BYTES: u16 = 208;
 
 /// What Ethernet takes, with IPv6: tried first of what lies between, since most paths take that or jumbo frames.
 const USUAL_BYTES: u16 = 1452;
@@ -96,7 +100,7 @@ impl MtuSearch {
 
     /// Packets of the current size seem to vanish: that they pass has to be shown.
     pub fn doubt(&mut self) {
-        if !self.is_doubted && self.current > FLOOR_BYTES {
+        if !self.is_doubted && self.current > LEAST_BYTES {
             self.is_doubted = true;
             self.losses = 0;
         }
@@ -123,12 +127,10 @@ impl MtuSearch {
         self.losses = 0;
         let was_doubted = self.is_doubted;
         if was_doubted {
-            let lower = match bytes > BASE_BYTES {
-                true => BASE_BYTES,
-                false => FLOOR_BYTES,
-            };
-            self.current = lower;
-            self.is_doubted = lower > FLOOR_BYTES;
+            let steps = [BASE_BYTES, FLOOR_BYTES, LEAST_BYTES];
+            let lower = steps.into_iter().find(|step| *step < bytes);
+            self.current = lower.unwrap_or(LEAST_BYTES);
+            self.is_doubted = self.current > LEAST_BYTES;
         }
         self.ceiling = self.ceiling.min(bytes - 1).max(self.current);
         self.is_ceiling_told = false;
@@ -236,11 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn a_path_below_the_base_ends_at_the_floor() {
-        let mut search = MtuSearch::trusting(1472);
-        search.doubt();
-        run(&mut search, 900);
-        assert!((885..=900).contains(&search.current_bytes()));
+    fn a_path_below_the_base_or_below_the_floor_is_measured() {
+        for path in [900, 510, 480, 210] {
+            let mut search = MtuSearch::trusting(1472);
+            search.doubt();
+            run(&mut search, path);
+            let found = search.current_bytes();
+            assert!((path - 15..=path).contains(&found), "{found} of {path}");
+        }
     }
 
     #[test]
@@ -256,7 +261,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_path_is_found(route in 508..65_507_u16, path in 508..65_507_u16, trusts in any::<bool>()) {
+        fn every_path_is_found(route in 508..65_507_u16, path in 208..65_507_u16, trusts in any::<bool>()) {
             let path = path.min(route);
             let mut search = match trusts {
                 true => MtuSearch::trusting(route),
@@ -285,7 +290,7 @@ mod tests {
                     4 => drop(search.on_route(bytes.min(8960))),
                     _ => drop(search.on_too_large(bytes)),
                 }
-                prop_assert!((FLOOR_BYTES..=8960).contains(&search.current_bytes()));
+                prop_assert!((LEAST_BYTES..=8960).contains(&search.current_bytes()));
                 prop_assert!(search.ceiling >= search.current);
             }
         }

@@ -20,6 +20,8 @@ pub struct Transmit {
     pub payload: Payload,
     /// It must not be sent together with others in one `UDP_SEGMENT` send.
     pub is_single: bool,
+    /// The network may cut it and put it together again: the path takes less than what has to pass everywhere ([WIRE-14.7]).
+    pub may_be_cut: bool,
     pub(crate) header: [u8; crate::HEADER_BYTES],
     pub(crate) key: CheckKey,
 }

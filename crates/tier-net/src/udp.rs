@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use bcl_os::Fd;
 use bcl_proto::{Endpoint, Path, Time, Upcalls};
-use bcl_udp::{BindError, Buffers, Datagram, SendError, Socket, Trouble};
+use bcl_udp::{BindError, Buffers, Datagram, Manner, SendError, Socket, Trouble};
 
 /// See the module.
 #[derive(Debug)]
@@ -57,12 +57,9 @@ impl UdpSource {
         &mut self,
         to: SocketAddr,
         batch: &[Datagram<'_>],
-        singly: bool,
+        manner: Manner,
     ) -> Result<usize, SendError> {
-        match singly {
-            false => self.socket.send(to, batch),
-            true => self.socket.send_singly(to, batch),
-        }
+        self.socket.send_as(to, batch, manner)
     }
 
     pub fn has_reports(&self) -> bool {

@@ -69,6 +69,6 @@ pub mod route;
 mod socket;
 
 pub use socket::{
-    BindError, Buffers, Datagram, HEADER_BYTES, Received, Report, SendError, Settings, Socket,
-    Trouble,
+    BindError, Buffers, Datagram, HEADER_BYTES, Manner, Received, Report, SendError, Settings,
+    Socket, Trouble,
 };

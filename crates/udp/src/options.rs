@@ -11,6 +11,9 @@ pub(crate) const UDP_GRO: libc::c_int = 104;
 /// An integer option: `(level, name)`.
 pub(crate) type Name = (libc::c_int, libc::c_int);
 
+/// What IPv4 does about datagrams that are too long for a path.
+pub(crate) const DISCOVER_V4: Name = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
+
 pub(crate) fn set(socket: BorrowedFd<'_>, option: Name, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the kernel reads one `int` from a live `int`.
     let status = unsafe {

@@ -57,7 +57,7 @@ impl World {
             Verdict::Drop => self.flush(to),
             Verdict::Reply(reply) => {
                 let reply = reply.to_vec();
-                self.send(to, path(from), reply);
+                self.send(to, path(from), reply, false);
                 self.flush(to);
             }
         }

@@ -92,6 +92,8 @@ pub struct World {
     pub delay: Span,
     /// The longest datagram that the path takes, by sender; longer ones vanish.
     pub path_bytes: Vec<usize>,
+    /// Whether they cut what is longer, if it may be cut.
+    pub paths_cut: bool,
     /// Everything that was ever sent, if recorded: from, to, bytes.
     pub record: Option<Vec<(usize, usize, Vec<u8>)>>,
     in_flight: BinaryHeap<Reverse<Arrival>>,
@@ -127,6 +129,7 @@ impl World {
             faults: Faults::default(),
             delay: Span::from_us(10),
             path_bytes,
+            paths_cut: false,
             record: None,
             in_flight: BinaryHeap::new(),
             number: 0,
@@ -214,19 +217,20 @@ impl World {
             };
             let bytes = datagram(endpoint, port, &transmit);
             if let Some(bytes) = bytes {
-                self.send(host, transmit.path, bytes);
+                self.send(host, transmit.path, bytes, transmit.may_be_cut);
             }
         }
     }
 
-    fn send(&mut self, from: usize, to: Path, bytes: Vec<u8>) {
+    fn send(&mut self, from: usize, to: Path, bytes: Vec<u8>, may_be_cut: bool) {
         let Some(to) = (0..self.hosts.len()).find(|host| path(*host) == to) else {
             return;
         };
         if let Some(record) = &mut self.record {
             record.push((from, to, bytes.clone()));
         }
-        if bytes.len() > self.path_bytes[from] {
+        let is_cut = may_be_cut && self.paths_cut;
+        if bytes.len() > self.path_bytes[from] && !is_cut {
             return;
         }
         if self.hosts[from].is_cut || self.hosts[to].is_cut || self.happens(self.faults.loss) {

@@ -123,6 +123,41 @@ fn a_path_that_becomes_narrow_under_way_loses_nothing() {
     }
 }
 
+/// Less than what every path takes: routers cut what may be cut, and an interface that is told nothing drops it.
+#[test]
+fn a_path_that_takes_less_than_every_path_should_is_no_end() {
+    for (seed, narrow, is_cut) in [
+        (21, 272, true),
+        (22, 472, true),
+        (23, 472, false),
+        (24, 272, false),
+    ] {
+        for falls in [false, true] {
+            let mut world = world(seed, [1472; 2]);
+            world.paths_cut = is_cut;
+            if !falls {
+                world.path_bytes = vec![narrow; 2];
+            }
+            for message in 0..10 {
+                send(&mut world, 0, message, 20_000);
+                send(&mut world, 1, message, 20_000);
+            }
+            if falls {
+                world.run_until(Span::from_ms(100), |world| {
+                    world.hosts[1].endpoint.traffic().bytes_in > 50_000
+                });
+                world.path_bytes = vec![narrow; 2];
+            }
+            for host in [0, 1] {
+                receive(&mut world, host, 0..10, 20_000);
+                let found = usize::from(datagram_bytes(&world, host));
+                assert!(found <= if is_cut { 508 } else { narrow }, "{found}");
+            }
+            assert_eq!(gone(&world), 0);
+        }
+    }
+}
+
 /// The window is full of packets that are too long: all of them go in pieces, some of which are lost.
 #[test]
 fn what_was_cut_before_goes_in_pieces_whatever_the_network_does() {

@@ -112,6 +112,23 @@ fn while_the_mtu_falls_far_on_a_bad_network() {
     exchange(widen, MANY, narrow);
 }
 
+/// Below what IPv4 asks of every path. What every path should take leaves in fragments.
+#[test]
+fn with_an_mtu_below_that_of_every_path() {
+    let narrow = |cluster: &mut Cluster| cluster.set_mtu_of_all(300).expect("MTUs can be set");
+    exchange(narrow, MANY, |_| {});
+}
+
+/// The same, under way and at one end only: the other one's packets vanish, and nobody is told.
+#[test]
+fn while_the_mtu_of_one_host_falls_below_that_of_every_path() {
+    let narrow = |cluster: &mut Cluster| {
+        std::thread::sleep(Duration::from_millis(50));
+        cluster.set_mtu(1, 500).expect("an MTU can be set");
+    };
+    exchange(|_| {}, MANY, narrow);
+}
+
 /// One host has jumbo frames and the other has not, which is a mistake of many an administrator.
 #[test]
 fn with_jumbo_frames_at_one_end_only() {

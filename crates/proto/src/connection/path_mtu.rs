@@ -7,7 +7,7 @@
 use bcl_wire::serial::before;
 
 use super::round_trip::RoundTrip;
-use crate::mtu::{BASE_BYTES, FLOOR_BYTES, MtuSearch};
+use crate::mtu::{BASE_BYTES, FLOOR_BYTES, LEAST_BYTES, MtuSearch};
 use crate::time::{Span, Time};
 
 /// So many losses of long packets, and none that arrived between them, are worth a question.
@@ -82,6 +82,23 @@ impl PathMtu {
         bytes <= usize::from(self.assured)
     }
 
+    /// Whether a datagram of this length may be cut by the network: the path takes no more than what every path should, and
+    /// perhaps not even that ([WIRE-14.7]).
+    #[inline]
+    pub fn may_be_cut(&self, bytes: usize) -> bool {
+        self.bytes() <= FLOOR_BYTES && bytes <= usize::from(FLOOR_BYTES)
+    }
+
+    /// Whether datagrams of this length can vanish for their length. Of what every path takes that is not believed until
+    /// longer ones have vanished.
+    pub fn is_long(&self, bytes: u16) -> bool {
+        let short = match self.bytes() > FLOOR_BYTES {
+            true => FLOOR_BYTES,
+            false => LEAST_BYTES,
+        };
+        bytes > short
+    }
+
     /// A datagram leaves of which nobody knows whether it passes. `true`: ask.
     pub fn on_long(&mut self) -> bool {
         let is_asking = self.probe.is_some() || self.is_due;
@@ -122,7 +139,7 @@ impl PathMtu {
 
     /// The longest of some datagrams that are lost. `true`: ask.
     pub fn on_lost(&mut self, bytes: u16) -> bool {
-        if bytes <= FLOOR_BYTES || bytes > self.bytes() {
+        if !self.is_long(bytes) || bytes > self.bytes() {
             return false;
         }
         self.lost_bytes = self.lost_bytes.max(bytes);

@@ -199,6 +199,7 @@ impl Connection {
             path: self.path,
             payload,
             is_single: false,
+            may_be_cut: false,
             header: header.to_bytes(),
             key: *cx.common.keys.setup(),
         }
@@ -416,6 +417,7 @@ impl Connection {
             path: self.path,
             payload,
             is_single: self.answerer() == Answerer::SingleInterface,
+            may_be_cut: self.mtu.may_be_cut(HEADER_LEN + len_bytes),
             header: header.to_bytes(),
             key: self.keys.ours,
         }

@@ -101,6 +101,7 @@ impl Endpoint {
             path: ended.path,
             payload: Payload::EMPTY,
             is_single: false,
+            may_be_cut: false,
             header: header.to_bytes(),
             key: ended.keys.ours,
         });

@@ -49,6 +49,7 @@ impl Endpoint {
             path: to,
             payload: Payload::EMPTY,
             is_single: false,
+            may_be_cut: false,
             header: header.to_bytes(),
             key,
         });

@@ -95,6 +95,7 @@ impl Endpoint {
             path: from,
             payload: inline(&body.to_bytes()),
             is_single: false,
+            may_be_cut: false,
             header: answer.to_bytes(),
             key,
         });

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use bcl_port::Upcalls;
 use bcl_proto::{Endpoint, Payload, Time, Transmit};
-use bcl_udp::{Datagram, SendError};
+use bcl_udp::{Datagram, Manner, SendError};
 
 use super::{Engine, bridge};
 use crate::lent::Lent;
@@ -59,12 +59,12 @@ impl Engine {
     /// Sends the first packets that go the same way; false if the socket has no room for them.
     fn send_run(&mut self) -> bool {
         let packets = &mut self.unsent.packets;
-        let (path, singly) = (packets[0].path, packets[0].is_single);
+        let (path, manner) = (packets[0].path, manner_of(&packets[0]));
         let run = match packets[0].is_alone() {
             true => 1,
             false => packets
                 .iter()
-                .take_while(|transmit| (transmit.path, transmit.is_single) == (path, singly))
+                .take_while(|transmit| (transmit.path, manner_of(transmit)) == (path, manner))
                 .take_while(|transmit| !transmit.is_alone())
                 .count(),
         };
@@ -72,11 +72,11 @@ impl Engine {
         let datagram = |transmit| datagram_of(endpoint, lent, transmit);
         let sent = if run == 1 {
             let only = datagram(&packets[0]);
-            self.udp.send(path.to, only.as_slice(), singly)
+            self.udp.send(path.to, only.as_slice(), manner)
         } else {
             // What belongs to an operation that has ended meanwhile is left out.
             let batch: Vec<_> = packets[..run].iter().filter_map(datagram).collect();
-            self.udp.send(path.to, &batch, singly)
+            self.udp.send(path.to, &batch, manner)
         };
         match sent {
             Ok(sent) if sent < run => {
@@ -101,6 +101,15 @@ impl Engine {
                 true
             }
         }
+    }
+}
+
+#[inline]
+fn manner_of(transmit: &Transmit) -> Manner {
+    match (transmit.may_be_cut, transmit.is_single) {
+        (true, _) => Manner::Fragmentable,
+        (false, true) => Manner::Singly,
+        (false, false) => Manner::Together,
     }
 }
 

@@ -144,8 +144,7 @@ pub(crate) fn open(like: IpAddr) -> io::Result<Fd> {
 fn set_up(fd: BorrowedFd<'_>, local: IpAddr) -> io::Result<Settings> {
     match local {
         IpAddr::V4(_) => {
-            let discover = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
-            options::set(fd, discover, libc::IP_PMTUDISC_PROBE)?;
+            options::set(fd, options::DISCOVER_V4, libc::IP_PMTUDISC_PROBE)?;
             options::set(fd, (libc::IPPROTO_IP, libc::IP_RECVERR), 1)?;
         }
         IpAddr::V6(_) => {

@@ -19,7 +19,7 @@ pub(crate) use bind::open;
 use coalescing::Coalescing;
 pub use receive::{Buffers, Received};
 pub use report::{Report, Trouble};
-pub use send::{Datagram, SendError};
+pub use send::{Datagram, Manner, SendError};
 
 /// Every datagram begins with a header of this length.
 pub const HEADER_BYTES: usize = 64;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
 use super::control::{self, SegmentRoom};
@@ -10,6 +10,7 @@ use super::report::Trouble;
 use super::runs::{self, MAX_SEGMENTS};
 use super::{HEADER_BYTES, Socket};
 use crate::address::RawAddress;
+use crate::options::{self, DISCOVER_V4};
 
 /// Up to here a lone payload is copied behind its header, so that `sendto` can take both: the copy
 /// costs less than the 66 ns for which the kernel reads a list of two slices.
@@ -20,6 +21,21 @@ const MAX_PENDING: usize = 4;
 
 /// So many refusals in a row are not a queue that is full for a moment.
 const MAX_REFUSALS: u32 = 4;
+
+/// What every IPv4 path takes, or has to be cut for: longer datagrams are made shorter by who sends them.
+const LEAST_BYTES: usize = 508;
+
+/// How the datagrams of a batch leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// As many at once as the kernel takes.
+    #[default]
+    Together,
+    /// One by one: to who may get as one what is sent as one (`UDP_SEGMENT`), and cannot tell.
+    Singly,
+    /// One by one, and the network may cut them ("don't fragment" is not set). IPv6 takes 1,280 B everywhere and cuts nothing.
+    Fragmentable,
+}
 
 /// One datagram of a batch: a header, and what follows it wherever it lies.
 #[derive(Clone, Copy, Debug)]
@@ -112,23 +128,40 @@ impl Socket {
     /// again and again counts as gone: the network loses it. No payload is copied in user space but that of a lone
     /// small datagram.
     pub fn send(&mut self, to: SocketAddr, batch: &[Datagram<'_>]) -> Result<usize, SendError> {
-        let together = self.settings.segments;
-        self.send_as(to, batch, together)
+        self.send_as(to, batch, Manner::Together)
     }
 
-    /// The same, but without `UDP_SEGMENT`: to who may get as one what is sent as one, and cannot tell.
+    /// The same, in a manner of its own.
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub fn send_singly(
+    pub fn send_as(
         &mut self,
         to: SocketAddr,
         batch: &[Datagram<'_>],
+        manner: Manner,
     ) -> Result<usize, SendError> {
-        self.send_as(to, batch, false)
+        if manner != Manner::Fragmentable || !to.is_ipv4() {
+            let together = manner == Manner::Together && self.settings.segments;
+            return self.send_whole(to, batch, together);
+        }
+        // Two more calls for each batch: such paths are rare, and slow.
+        self.permit_fragments(true);
+        let sent = self.send_whole(to, batch, false);
+        self.permit_fragments(false);
+        sent
     }
 
-    fn send_as(
+    /// Refused, it is as before, and what is too long is lost.
+    fn permit_fragments(&self, permitted: bool) {
+        let way = match permitted {
+            true => libc::IP_PMTUDISC_DONT,
+            false => libc::IP_PMTUDISC_PROBE,
+        };
+        let _ = options::set(self.fd.as_fd(), DISCOVER_V4, way);
+    }
+
+    fn send_whole(
         &mut self,
         to: SocketAddr,
         batch: &[Datagram<'_>],
@@ -174,6 +207,16 @@ impl Socket {
                     self.refusals = 0;
                     let run = runs::first_run(rest.iter().map(Datagram::len_bytes), together);
                     sent += run.map_or(1, |run| run.datagrams);
+                    continue;
+                }
+            }
+            // No interface that IPv4 runs on may refuse this, but some do.
+            if errno == libc::EMSGSIZE && to.is_ipv4() && rest[0].len_bytes() <= LEAST_BYTES {
+                self.permit_fragments(true);
+                let gone = self.send_copy(&raw, &rest[0]);
+                self.permit_fragments(false);
+                if let Ok(gone) = gone {
+                    sent += gone;
                     continue;
                 }
             }
