@@ -47,20 +47,29 @@ static void no_descriptors(void) {
     CHECK(!"a port opens with 40 descriptors");
 }
 
-/* A first message that finds no descriptors for its connection fails, and the next one, with descriptors, does not. */
+/* A first message for whose connection there is room for so many descriptors only: it comes through or fails for want of
+   them, whichever step of either side is the one that fails, and the next one, with descriptors, comes through. */
 static void no_descriptors_for_a_connection(void) {
-    bcl_port *port = open_port(0), *other = open_port(0);
-    int lowest = dup(0);
-    close(lowest);
-    struct rlimit before = limited(RLIMIT_NOFILE, (rlim_t)lowest);
-    CHECK(bcl_send(port, address_of(other), 0, "x", 1, 1) == 0);
-    CHECK(next_of(port, BCL_EVENT_SENT).status == BCL_ERR_NO_DESCRIPTORS);
-    setrlimit(RLIMIT_NOFILE, &before);
-    CHECK(bcl_send(port, address_of(other), 0, "x", 1, 2) == 0);
-    CHECK(next_of(port, BCL_EVENT_SENT).status == BCL_OK);
-    bcl_event event = next_of(other, BCL_EVENT_MESSAGE);
-    CHECK(bcl_release(other, &event) == 0);
-    CHECK(bcl_close(port) == 0 && bcl_close(other) == 0);
+    bcl_event sent;
+    rlim_t room = 0;
+    do {
+        bcl_port *port = open_port(0), *other = open_port(0);
+        int lowest = dup(0);
+        close(lowest);
+        struct rlimit before = limited(RLIMIT_NOFILE, (rlim_t)lowest + room);
+        CHECK(bcl_send(port, address_of(other), 0, "x", 1, 1) == 0);
+        sent = next_of(port, BCL_EVENT_SENT);
+        setrlimit(RLIMIT_NOFILE, &before);
+        if (sent.status != BCL_OK) {
+            CHECK(sent.status == BCL_ERR_NO_DESCRIPTORS);
+            CHECK(bcl_send(port, address_of(other), 0, "x", 1, 2) == 0);
+            CHECK(next_of(port, BCL_EVENT_SENT).status == BCL_OK);
+        }
+        bcl_event event = next_of(other, BCL_EVENT_MESSAGE);
+        CHECK(bcl_release(other, &event) == 0);
+        CHECK(bcl_close(port) == 0 && bcl_close(other) == 0);
+    } while (sent.status != BCL_OK && ++room < 30);
+    CHECK(sent.status == BCL_OK && room > 0);
 }
 
 static void no_memory(void) {

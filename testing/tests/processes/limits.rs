@@ -1,9 +1,14 @@
 //! Other users: children with limits of their own.
 
-use bcl::OpError;
+use std::os::unix::process::CommandExt;
+use std::time::Duration;
+
+use bcl::{Event, OpError};
 use bcl_testing::World;
 use bcl_testing::peer::{Peer, command};
-use std::os::unix::process::CommandExt;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
+};
 
 /// Who anybody may become.
 const NOBODY: u32 = 65534;
@@ -44,6 +49,101 @@ fn a_full_descriptor_table_is_told() {
         .send_system(peer.address, b"still here", 2)
         .unwrap();
     assert_eq!(us.sent(2).0, Ok(()));
+}
+
+/// SEM-9.2: a program that takes each descriptor as it becomes free leaves none to accept with; each caller is told.
+#[test]
+fn each_caller_is_told_when_the_program_takes_what_is_free() {
+    let world: World = World::new();
+    let mut peer = Peer::start(world.folder());
+    peer.tell("grab 64");
+    for _ in 0..20 {
+        assert_eq!(first_send(&world, &peer), Err(OpError::NoDescriptors));
+    }
+}
+
+/// SEM-9.2: a limit can be set below the numbers of descriptors that are open.
+#[test]
+fn each_caller_is_told_when_the_limit_is_below_what_is_open() {
+    let world: World = World::new();
+    let mut peer = Peer::start(world.folder());
+    peer.tell("descriptors 2");
+    for _ in 0..3 {
+        assert_eq!(first_send(&world, &peer), Err(OpError::NoDescriptors));
+    }
+    peer.tell("descriptors 64");
+    assert_eq!(first_send(&world, &peer), Ok(()));
+}
+
+/// SEM-9.2: where nobody can even be refused, no core is burnt; whoever called is let in once that is possible.
+#[test]
+fn a_caller_who_cannot_be_refused_waits_and_burns_no_core() {
+    let world: World = World::new();
+    let mut peer = Peer::start(world.folder());
+    peer.tell("descriptors 0");
+    let other = world.open();
+    other.port().send_system(peer.address, b"x", 1).unwrap();
+    let before = service_ticks(&peer);
+    other.serve_for(Duration::from_millis(1000));
+    // A hundred are a second.
+    let burnt = service_ticks(&peer) - before;
+    assert!(burnt < 10, "{burnt} ticks");
+    peer.tell("descriptors 64");
+    assert_eq!(other.sent(1).0, Ok(()));
+    assert_eq!(first_send(&world, &peer), Ok(()));
+}
+
+/// SEM-9.2: a caller whom nobody ever answers does not wait for ever; one whose peer is stopped does (SEM-7.3).
+#[test]
+fn a_caller_who_is_never_answered_is_told() {
+    let world: World = World::new();
+    let stopped = Peer::start(world.folder());
+    stopped.stop();
+    let us = world.open();
+    us.port().send_system(stopped.address, b"x", 1).unwrap();
+    // It looks like a port, and this process never accepts.
+    let deaf: bcl::Address = "127.0.0.1:77".parse().unwrap();
+    let flags = SocketFlags::CLOEXEC;
+    let kind = SocketType::SEQPACKET;
+    let listener = socket_with(AddressFamily::UNIX, kind, flags, None).unwrap();
+    let name = world.folder().join(deaf.to_string());
+    bind(&listener, &SocketAddrUnix::new(name).unwrap()).unwrap();
+    listen(&listener, 8).unwrap();
+    us.port().send_system(deaf, b"x", 2).unwrap();
+    // The watchdog of all tests waits for longer than one message's patience.
+    let told = loop {
+        us.serve_for(Duration::from_millis(100));
+        match us.find(|event| matches!(event, Event::Sent { .. })) {
+            Some(Event::Sent { cookie, result, .. }) => break (cookie, result),
+            _ => continue,
+        }
+    };
+    assert_eq!(told, (2, Err(OpError::NoDescriptors)));
+    us.serve_for(Duration::from_millis(1500));
+    let sent = us.find(|event| matches!(event, Event::Sent { .. }));
+    assert!(sent.is_none(), "{sent:?}");
+    stopped.signal(libc::SIGCONT);
+    assert_eq!(us.sent(1).0, Ok(()));
+}
+
+/// What a port that has just been opened hears of its first message.
+fn first_send(world: &World, peer: &Peer) -> Result<(), OpError> {
+    let other = world.open();
+    other.port().send_system(peer.address, b"x", 1).unwrap();
+    other.sent(1).0
+}
+
+/// How long the peer's service thread has worked.
+fn service_ticks(peer: &Peer) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", peer.pid())).unwrap();
+    let stats = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("stat")));
+    let service = stats
+        .map_while(Result::ok)
+        .find(|stat| stat.contains("(bcl-service)"));
+    let stat = service.expect("it has a service thread");
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
 /// SEM-9.2: a process whose address space is full is told so, keeps the peers it has, and works as before once

@@ -5,6 +5,7 @@
 
 mod cause;
 mod fdinfo;
+mod stopped;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, test_kill_process};
 
 pub use cause::ExitCause;
+pub use stopped::is_peer_stopped;
 
 use crate::credentials::peer_credentials;
 use crate::sockopt;

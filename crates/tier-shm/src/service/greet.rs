@@ -13,6 +13,8 @@ use bcl_shm::memfd;
 use bcl_shm::page::{Counter, PAGE_LEN, Page};
 use bcl_shm::pair::{PairEnd, Side};
 use bcl_types::Address;
+use rustix::event::epoll::EventFlags;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
@@ -20,13 +22,17 @@ use super::Notice;
 use super::linked::{self, Linked, Parts};
 use super::meet::RETRY;
 use super::offer::Offer;
-use super::state::{Entry, State, Token, spare};
+use super::state::{Entry, State, Token};
+use super::turn_away;
 use crate::engine::link::Link;
 
 /// Whoever has not proved itself by then is shown the door.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Strangers at the door at a time; more have to wait outside.
 const GREETINGS_MAX: usize = 1024;
+/// How long nobody listens when nobody can be accepted: at first, and when that goes on.
+const SHORTEST_REST: Duration = Duration::from_millis(10);
+const LONGEST_REST: Duration = Duration::from_secs(1);
 
 /// Somebody at the door, and how far that is.
 #[derive(Debug)]
@@ -78,20 +84,24 @@ fn keep(state: &mut State, token: Token, visitor: Visitor, stage: Stage) {
     state.entries.insert(token, Entry::Greeting(greeting));
 }
 
-/// Accepts all who have connected to the port.
-pub fn accept(state: &mut State, port: Address) {
+/// Accepts all who have connected to the port behind the listener.
+pub fn accept(state: &mut State, token: Token) {
     loop {
-        let Some(listener) = state.ports.get(&port).map(|port| port.bound.listener()) else {
+        let Some((port, listener)) = listener(state, token) else {
             return;
         };
         match next_caller(listener) {
             Ok(sock) => welcome_or_refuse(state, port, sock),
-            Err(Errno::MFILE | Errno::NFILE) => {
-                if !refuse_for_want_of_descriptors(state, port) {
-                    return;
-                }
-            }
-            Err(_) => return,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return listen_again(state, token),
+            // The kernel looks for a free descriptor before it looks for a caller.
+            Err(Errno::MFILE) if !has_caller(listener) => return listen_again(state, token),
+            // With a full table nobody could even be told so, here.
+            Err(errno @ Errno::MFILE) => match turn_away::all_waiting(listener, errno) {
+                Ok(()) => return listen_again(state, token),
+                Err(_) => return rest(state, token),
+            },
+            Err(_) => return rest(state, token),
         }
     }
 }
@@ -101,23 +111,46 @@ fn next_caller(listener: BorrowedFd<'_>) -> Result<Fd, Errno> {
     Fd::make(|| rustix::net::accept_with(listener, flags))
 }
 
-/// With a full table nobody could even be told so; the spare descriptor makes room for one refusal. False if
-/// nobody was there: the kernel looks for a free descriptor before it looks for a caller.
-fn refuse_for_want_of_descriptors(state: &mut State, port: Address) -> bool {
-    drop(state.spare.take());
-    let mut refused = false;
-    if let Some(listener) = state.ports.get(&port).map(|port| port.bound.listener()) {
-        if let Ok(sock) = next_caller(listener) {
-            let _ = fdpass::send(
-                &sock,
-                &refuse(Reason::Limit, Errno::MFILE.raw_os_error() as u32),
-                &[],
-            );
-            refused = true;
-        }
+fn listener(state: &State, token: Token) -> Option<(Address, BorrowedFd<'_>)> {
+    let Some(Entry::Listener { port, .. }) = state.entries.get(&token) else {
+        return None;
+    };
+    let bound = &state.ports.get(port)?.bound;
+    Some((*port, bound.listener()))
+}
+
+/// Whether somebody is there, as far as can be seen: with a limit of no descriptors `poll` is refused.
+fn has_caller(listener: BorrowedFd<'_>) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(listener, PollFlags::IN)];
+    rustix::event::poll(&mut fds, Some(&Timespec::default())) != Ok(0)
+}
+
+/// Nobody can be accepted, not even to be refused. The listener would go on to say that somebody is there, so nobody
+/// listens to it for a while; a timer tries again.
+fn rest(state: &mut State, token: Token) {
+    let Some(Entry::Listener { rest, .. }) = state.entries.get_mut(&token) else {
+        return;
+    };
+    let time = (*rest * 2).clamp(SHORTEST_REST, LONGEST_REST);
+    *rest = time;
+    heed(state, token, EventFlags::empty());
+    state.wake_after(token, time);
+}
+
+/// All who were there have been accepted or refused.
+fn listen_again(state: &mut State, token: Token) {
+    let Some(Entry::Listener { rest, .. }) = state.entries.get_mut(&token) else {
+        return;
+    };
+    if !std::mem::take(rest).is_zero() {
+        heed(state, token, EventFlags::IN);
     }
-    state.spare = spare();
-    refused
+}
+
+fn heed(state: &State, token: Token, events: EventFlags) {
+    if let Some((_, listener)) = listener(state, token) {
+        state.heed(listener, token, events);
+    }
 }
 
 fn welcome_or_refuse(state: &mut State, port: Address, sock: Fd) {
@@ -148,15 +181,16 @@ fn welcome_or_refuse(state: &mut State, port: Address, sock: Fd) {
         return;
     }
     let token = state.new_token();
-    if state.watch(sock.as_fd(), token).is_ok() {
-        let visitor = Visitor {
-            port,
-            sock,
-            deadline: Instant::now() + PATIENCE,
-        };
-        keep(state, token, visitor, Stage::Hello);
-        state.wake_after(token, PATIENCE);
+    let visitor = Visitor {
+        port,
+        sock,
+        deadline: Instant::now() + PATIENCE,
+    };
+    if let Err(errno) = state.watch(visitor.sock.as_fd(), token) {
+        return visitor.refuse(limit(errno));
     }
+    keep(state, token, visitor, Stage::Hello);
+    state.wake_after(token, PATIENCE);
 }
 
 /// Time is up, or descriptors may have got room.
@@ -181,6 +215,7 @@ pub fn on_readable(state: &mut State, token: Token) {
     let received = match fdpass::recv(&visitor.sock, &mut buffer) {
         Ok(received) if received.len_bytes > 0 => received,
         Err(FdPassError::WouldBlock) => return keep(state, token, visitor, stage),
+        Err(FdPassError::NoDescriptors) => return visitor.refuse(limit(Errno::MFILE)),
         _ => return,
     };
     let bytes = &buffer[..received.len_bytes];

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{Client, Failure, MAX_MESSAGE_BYTES, Nonce, Purpose, Reason, Side as By};
-use bcl_node::{ConnectError, peer_credentials, uid_allowed};
+use bcl_node::{ConnectError, peer_credentials, uid_allowed, watch};
 use bcl_os::Fd;
 use bcl_shm::bell;
 use bcl_shm::memfd::{self, Writers};
@@ -27,6 +27,11 @@ const CROSSED_PATIENCE: Duration = Duration::from_secs(1);
 /// ([HSK-3.6]).
 const SHORTAGE: Duration = Duration::from_secs(4);
 
+/// Who has not answered by then and is not stopped has no descriptor to accept us with ([HSK-3.7]).
+const NO_ANSWER: Duration = Duration::from_secs(10);
+/// Between two looks at a peer that is stopped.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// An attempt at a connection.
 #[derive(Debug)]
 pub struct Calling {
@@ -39,10 +44,18 @@ pub struct Calling {
 enum Stage {
     /// Nothing under way: a timer will try again.
     Resting,
-    Challenge(Fd, Client),
+    /// The peer is to answer by then.
+    Challenge(Fd, Client, Instant),
     /// Too many descriptors are on their way for ours to join them: a timer will try again.
     Proof(Fd, Client, Box<Proof>),
     Welcome(Fd, Client, Box<PairEnd>),
+}
+
+/// What the peer is to answer.
+enum Sent {
+    /// To be answered by then.
+    Hello(Instant),
+    Proof(Box<PairEnd>),
 }
 
 /// What is to be sent once the peer has proved itself.
@@ -89,6 +102,13 @@ pub fn on_timer(state: &mut State, token: Token) {
         Stage::Proof(sock, client, proof) => {
             let shown = show(state, token, sock, client, proof);
             conclude(state, token, shown);
+        }
+        Stage::Challenge(sock, client, by) if Instant::now() >= by => {
+            if !watch::is_peer_stopped(&sock) {
+                return state.fail_call(token, OpError::NoDescriptors);
+            }
+            call.stage = Stage::Challenge(sock, client, by);
+            state.wake_after(token, LOOK_AGAIN);
         }
         other => call.stage = other,
     }
@@ -140,10 +160,15 @@ fn hello(
         .ok_or(Errno::BADF)?;
     let nonce = Nonce::random()?;
     let (client, hello) = Client::start(&shared.key, Purpose::Connect, port, to, nonce);
-    fdpass::send(&sock, &hello, &[]).map_err(|_| Errno::CONNREFUSED)?;
+    match fdpass::send(&sock, &hello, &[]) {
+        // A peer that has closed already may have said why.
+        Ok(()) | Err(FdPassError::Closed) => {}
+        Err(_) => return Err(Errno::CONNREFUSED),
+    }
     state.watch(sock.as_fd(), token)?;
     if let Some(Entry::Calling(call)) = state.entries.get_mut(&token) {
-        call.stage = Stage::Challenge(sock, client);
+        call.stage = Stage::Challenge(sock, client, Instant::now() + NO_ANSWER);
+        state.wake_after(token, NO_ANSWER);
     }
     Ok(())
 }
@@ -154,12 +179,12 @@ pub fn on_readable(state: &mut State, token: Token) {
         return;
     };
     let stage = std::mem::replace(&mut call.stage, Stage::Resting);
-    let (sock, mut client, pair) = match stage {
+    let (sock, mut client, sent) = match stage {
         Stage::Resting => return,
         // There is nothing to say before it has our proof: it has closed the port, or lost patience.
         Stage::Proof(..) => return state.fail_call(token, OpError::NoPort),
-        Stage::Challenge(sock, client) => (sock, client, None),
-        Stage::Welcome(sock, client, pair) => (sock, client, Some(pair)),
+        Stage::Challenge(sock, client, by) => (sock, client, Sent::Hello(by)),
+        Stage::Welcome(sock, client, pair) => (sock, client, Sent::Proof(pair)),
     };
     let mut buffer = [0; MAX_MESSAGE_BYTES];
     let received = match fdpass::recv(&sock, &mut buffer) {
@@ -169,9 +194,9 @@ pub fn on_readable(state: &mut State, token: Token) {
         }
         Err(FdPassError::WouldBlock) => {
             if let Some(Entry::Calling(call)) = state.entries.get_mut(&token) {
-                call.stage = match pair {
-                    None => Stage::Challenge(sock, client),
-                    Some(pair) => Stage::Welcome(sock, client, pair),
+                call.stage = match sent {
+                    Sent::Hello(by) => Stage::Challenge(sock, client, by),
+                    Sent::Proof(pair) => Stage::Welcome(sock, client, pair),
                 };
             }
             return;
@@ -180,10 +205,10 @@ pub fn on_readable(state: &mut State, token: Token) {
         _ => return state.fail_call(token, OpError::NoPort),
     };
     let bytes = &buffer[..received.len_bytes];
-    let outcome = match pair {
-        None => prove(state, token, &sock, &mut client, bytes)
+    let outcome = match sent {
+        Sent::Hello(_) => prove(state, token, &sock, &mut client, bytes)
             .and_then(|proof| show(state, token, sock, client, Box::new(proof))),
-        Some(pair) => match client.on_welcome(bytes) {
+        Sent::Proof(pair) => match client.on_welcome(bytes) {
             Ok(offer) => connected(state, token, sock, *pair, &offer, received.fds),
             Err(failure) => Err(refused(state, token, &sock, &failure)),
         },
@@ -223,7 +248,7 @@ fn prove(
         })?;
     let pair = PairEnd::new(mapping, geometry, Side::Connector);
     pair.label(geometry);
-    let pidfd = bcl_node::watch::own_pidfd().map_err(|_| Some(OpError::NoDescriptors))?;
+    let pidfd = watch::own_pidfd().map_err(|_| Some(OpError::NoDescriptors))?;
     Ok(Proof {
         bytes: challenged.prove(&Offer::mine().encode()),
         pair,
@@ -253,7 +278,7 @@ fn show(
         proof.pidfd.as_fd(),
     ];
     let stage = match fdpass::send(&sock, &proof.bytes, &fds) {
-        Ok(()) => Stage::Welcome(sock, client, Box::new(proof.pair)),
+        Ok(()) | Err(FdPassError::Closed) => Stage::Welcome(sock, client, Box::new(proof.pair)),
         Err(FdPassError::NoDescriptors) if Instant::now() < proof.deadline => {
             state.wake_after(token, RETRY);
             Stage::Proof(sock, client, proof)
@@ -284,7 +309,12 @@ fn connected(
         theirs: 0,
     }))?;
     let [page, ringer, pidfd]: [Fd; 3] = fds.try_into().map_err(|_| Some(OpError::Protocol))?;
-    let page = memfd::adopt(page.as_fd(), PAGE_LEN, false).map_err(|_| Some(OpError::Protocol))?;
+    let page = memfd::adopt(page.as_fd(), PAGE_LEN, false).map_err(|error| {
+        Some(match error {
+            memfd::Error::NoMemory { .. } => OpError::NoMemory,
+            _ => OpError::Protocol,
+        })
+    })?;
     if !bell::is_ringer(ringer.as_fd()) {
         return Err(Some(OpError::Protocol));
     }

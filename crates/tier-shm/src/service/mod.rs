@@ -13,6 +13,7 @@ pub(crate) mod offer;
 mod run;
 mod shared;
 mod state;
+mod turn_away;
 
 pub use shared::ShmShared;
 

@@ -1,6 +1,6 @@
 //! The loop: wait, then act on what has happened.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bcl_types::{Address, Cause};
 use rustix::event::Timespec;
@@ -45,7 +45,7 @@ pub fn run(mut state: State) {
 fn on_event(state: &mut State, data: u64, flags: epoll::EventFlags) {
     let token = data & !PROCESS_BIT;
     match state.entries.get(&token) {
-        Some(Entry::Listener(port)) => greet::accept(state, *port),
+        Some(Entry::Listener { .. }) => greet::accept(state, token),
         Some(Entry::Greeting(_)) => greet::on_readable(state, token),
         Some(Entry::Calling(_)) => meet::on_readable(state, token),
         Some(Entry::Linked(_)) if data & PROCESS_BIT != 0 => linked::on_process_end(state, token),
@@ -56,10 +56,11 @@ fn on_event(state: &mut State, data: u64, flags: epoll::EventFlags) {
 
 fn on_timer(state: &mut State, token: Token) {
     match state.entries.get(&token) {
+        Some(Entry::Listener { .. }) => greet::accept(state, token),
         Some(Entry::Greeting(_)) => greet::on_timer(state, token),
         Some(Entry::Calling(_)) => meet::on_timer(state, token),
         Some(Entry::Linked(_)) => linked::on_timer(state, token),
-        _ => {}
+        None => {}
     }
 }
 
@@ -112,7 +113,11 @@ fn open(state: &mut State, port: Port) {
     let token = state.new_token();
     let address = port.shared.port.address;
     if state.watch(port.bound.listener(), token).is_ok() {
-        state.entries.insert(token, Entry::Listener(address));
+        let listener = Entry::Listener {
+            port: address,
+            rest: Duration::ZERO,
+        };
+        state.entries.insert(token, listener);
     }
     state.ports.insert(address, port);
 }
@@ -120,7 +125,7 @@ fn open(state: &mut State, port: Port) {
 /// Says goodbye to the port's peers and forgets it; its name goes with `Bound`.
 fn close(state: &mut State, address: Address, cause: Cause) {
     let belongs = |entry: &Entry| match entry {
-        Entry::Listener(port) => *port == address,
+        Entry::Listener { port, .. } => *port == address,
         Entry::Greeting(greeting) => greeting.port() == address,
         Entry::Calling(call) => call.port == address,
         Entry::Linked(linked) => linked.port == address,

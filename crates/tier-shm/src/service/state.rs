@@ -32,7 +32,11 @@ pub const MAILBOX: Token = 0;
 #[derive(Debug)]
 pub enum Entry {
     /// A port's socket in the folder.
-    Listener(Address),
+    Listener {
+        port: Address,
+        /// For how long nobody listens to it; zero if somebody does.
+        rest: Duration,
+    },
     /// Somebody who has connected to one of our ports and has not been let in yet.
     Greeting(Greeting),
     /// A connection that one of our ports makes.
@@ -61,8 +65,6 @@ pub struct State {
     pub links: HashMap<LinkId, Token>,
     timers: BinaryHeap<Reverse<(Instant, Token)>>,
     next_token: Token,
-    /// Given up for a moment when the table is full, to accept and refuse whoever knocks.
-    pub spare: Option<Fd>,
 }
 
 impl State {
@@ -82,7 +84,6 @@ impl State {
             links: HashMap::new(),
             timers: BinaryHeap::new(),
             next_token: MAILBOX + 1,
-            spare: spare(),
         })
     }
 
@@ -102,6 +103,11 @@ impl State {
         } else {
             EventFlags::IN
         };
+        self.heed(fd, data, flags);
+    }
+
+    /// Wake up for these events of a watched descriptor, and for no others.
+    pub fn heed(&self, fd: BorrowedFd<'_>, data: u64, flags: EventFlags) {
         let _ = epoll::modify(&self.epoll, fd, EventData::new_u64(data), flags);
     }
 
@@ -183,10 +189,4 @@ impl State {
         }
         Some(linked)
     }
-}
-
-/// A descriptor to give up in need.
-pub fn spare() -> Option<Fd> {
-    let (flags, mode) = (rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty());
-    Fd::make(|| rustix::fs::open("/dev/null", flags, mode)).ok()
 }

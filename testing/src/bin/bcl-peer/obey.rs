@@ -14,7 +14,7 @@ use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
     sendmsg, socketpair,
 };
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Obeys until the input ends.
 pub fn run() {
@@ -28,6 +28,8 @@ pub fn run() {
             ["abort"] => std::process::abort(),
             ["memory", "exhausted"] => limit_memory(Some(mapped_bytes())),
             ["memory", "free"] => limit_memory(None),
+            ["descriptors", count] => limit_descriptors(number(count) as u64),
+            ["grab", count] => grab(number(count) as u64),
             ["fly", ms] => fly(Duration::from_millis(number(ms) as u64)),
             ["open", wanted] => {
                 port = Some(
@@ -181,6 +183,30 @@ fn limit_memory(bytes: Option<u64>) {
         maximum: None,
     };
     setrlimit(Resource::As, limit).expect("a soft limit can be set");
+}
+
+fn limit_descriptors(count: u64) {
+    let limit = Rlimit {
+        current: Some(count),
+        maximum: getrlimit(Resource::Nofile).maximum,
+    };
+    setrlimit(Resource::Nofile, limit).expect("a soft limit can be set");
+}
+
+/// Has so many descriptors, and takes each that becomes free, as the threads of a busy server do. Returns once there is
+/// none left.
+fn grab(count: u64) {
+    limit_descriptors(count);
+    let (full, is_full) = std::sync::mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        loop {
+            match stdin().as_fd().try_clone_to_owned() {
+                Ok(taken) => std::mem::forget(taken),
+                Err(_) => drop(full.try_send(())),
+            }
+        }
+    });
+    is_full.recv().expect("the table can be filled");
 }
 
 /// Has as many descriptors on their way as the limit lets one user have, for so long.
