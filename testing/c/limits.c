@@ -1,4 +1,4 @@
-/* No file descriptors, no memory: an error each that says so, and everything works again afterwards. */
+/* No file descriptors, no memory, no large files: an error each that says so, and everything works again afterwards. */
 #include "check.h"
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -96,6 +96,25 @@ static void no_memory_for_a_connection(void) {
     CHECK(bcl_close(port) == 0 && bcl_close(other) == 0);
 }
 
+/* What is a file to the kernel only: its limit is an error that says so, and no signal. */
+static void no_file_size(void) {
+    void *memory;
+    bcl_port *port, *other = open_port(0), *third = open_port(0);
+    struct rlimit before = limited(RLIMIT_FSIZE, 1 << 16);
+    REFUSED(BCL_ERR_NO_MEMORY, bcl_dma_alloc(1 << 20, &memory));
+    CHECK(strstr(bcl_last_error(), "ulimit -f") != NULL);
+    CHECK(bcl_send(other, address_of(third), 0, "x", 1, 1) == 0);
+    CHECK(next_of(other, BCL_EVENT_SENT).status == BCL_ERR_NO_MEMORY);
+    limited(RLIMIT_FSIZE, 0);
+    REFUSED(BCL_ERR_NO_MEMORY, bcl_open(NULL, &port));
+    CHECK(strstr(bcl_last_error(), "ulimit -f") != NULL);
+    setrlimit(RLIMIT_FSIZE, &before);
+    CHECK(bcl_dma_alloc(1 << 20, &memory) == 0 && bcl_dma_free(memory) == 0);
+    CHECK(bcl_send(other, address_of(third), 0, "x", 1, 2) == 0);
+    CHECK(next_of(other, BCL_EVENT_SENT).status == BCL_OK);
+    CHECK(bcl_close(other) == 0 && bcl_close(third) == 0);
+}
+
 int main(void) {
     check_at_most(60);
     /* Before any port has left the stack of its thread behind for the next one. */
@@ -103,5 +122,6 @@ int main(void) {
     no_descriptors();
     no_descriptors_for_a_connection();
     no_memory_for_a_connection();
+    no_file_size();
     return check_summary();
 }

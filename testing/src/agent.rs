@@ -7,6 +7,8 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, prlimit};
+
 use crate::PATIENCE;
 use crate::peer::program;
 
@@ -107,6 +109,17 @@ impl Agent {
         let pid = rustix::process::Pid::from_child(&child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
         child.wait().expect("it ends")
+    }
+
+    /// Lets no file that it writes be longer.
+    pub fn limit_files(&self, bytes: Option<u64>) {
+        let (child, _) = self.running.as_ref().expect("it runs");
+        let pid = rustix::process::Pid::from_child(child);
+        let limit = Rlimit {
+            current: bytes,
+            maximum: None,
+        };
+        prlimit(Some(pid), Resource::Fsize, limit).expect("a soft limit can be set");
     }
 
     /// The agent's socket.

@@ -10,6 +10,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use rustix::pipe::PipeFlags;
 
+use crate::signals::without_signal;
+
 /// The owner's side.
 #[derive(Debug)]
 pub struct Bell {
@@ -50,7 +52,8 @@ impl Bell {
 ///
 /// A full pipe is a bell that rings already, and one whose owner is gone wakes nobody.
 pub fn ring(ringer: BorrowedFd<'_>) {
-    without_sigpipe(|| match write_nowait(ringer) {
+    // Nobody is told of a reader that is dead: its end is news of its own.
+    let _ = without_signal(libc::SIGPIPE, Errno::PIPE, || match write_nowait(ringer) {
         // Linux before 6.4 knows no such flag for pipes. What is left then is a moment in which a
         // hostile holder could fill a pipe that it made blocking.
         Err(Errno::OPNOTSUPP) if is_writable(ringer) => rustix::io::write(ringer, &[1]).map(drop),
@@ -71,27 +74,6 @@ fn is_writable(ringer: BorrowedFd<'_>) -> bool {
         tv_nsec: 0,
     };
     matches!(rustix::event::poll(&mut fds, Some(&at_once)), Ok(1))
-}
-
-/// Writes to a pipe whose reader may be dead. The signal that comes of it would end a program that is
-/// not written in Rust, so it is held back and taken away.
-fn without_sigpipe(write: impl FnOnce() -> Result<(), Errno>) {
-    // SAFETY: the sets are initialised by `sigemptyset` and `pthread_sigmask` before they are read;
-    // the calls change the mask of this thread, and the last one restores it.
-    unsafe {
-        let mut sigpipe = std::mem::zeroed();
-        libc::sigemptyset(&mut sigpipe);
-        libc::sigaddset(&mut sigpipe, libc::SIGPIPE);
-        let mut before = std::mem::zeroed();
-        libc::pthread_sigmask(libc::SIG_BLOCK, &sigpipe, &mut before);
-        // One that the program itself held back stays pending; ours melts into it.
-        let was_blocked = libc::sigismember(&before, libc::SIGPIPE) == 1;
-        if write() == Err(Errno::PIPE) && !was_blocked {
-            let at_once = std::mem::zeroed();
-            libc::sigtimedwait(&sigpipe, std::ptr::null_mut(), &at_once);
-        }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-    }
 }
 
 /// Whether a descriptor that a peer sent as its ringer is a pipe at all.

@@ -18,6 +18,7 @@ pub mod memfd;
 pub mod page;
 pub mod pair;
 mod prefetch;
+mod signals;
 pub mod sleep;
 pub mod sync;
 pub mod wait;

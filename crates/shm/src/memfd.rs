@@ -7,19 +7,18 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 
 use crate::mapping::Mapping;
+use crate::signals::without_signal;
 
 /// Why shared memory could not be made or mapped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel has no memory left for it, or a limit of this process or its control group is reached.
-    #[error(
-        "no memory for a shared segment of {len_bytes} bytes: {errno}; free memory or raise the limit (ulimit -v, memory cgroup)"
-    )]
+    #[error("no memory for a shared segment of {len_bytes} bytes: {want}")]
     NoMemory {
         /// Size asked for.
         len_bytes: usize,
-        /// What the kernel said.
-        errno: Errno,
+        /// Why.
+        want: Want,
     },
     /// The table of open files is full.
     #[error("no file descriptor left for a shared segment: {0}; raise the limit (ulimit -n)")]
@@ -37,11 +36,27 @@ pub enum Error {
     },
 }
 
+/// What stands in the way of more memory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Want {
+    /// The kernel refuses.
+    #[error("{0}; free memory or raise the limit (ulimit -v, memory cgroup)")]
+    Kernel(Errno),
+    /// The process may make no file of that size, and a segment is one to the kernel.
+    #[error("the limit of file sizes is lower (RLIMIT_FSIZE): raise it (ulimit -f)")]
+    FileSize,
+}
+
 fn classify(what: &'static str, len_bytes: usize, errno: Errno) -> Error {
     match errno {
-        Errno::NOMEM | Errno::NOSPC | Errno::FBIG | Errno::DQUOT => {
-            Error::NoMemory { len_bytes, errno }
-        }
+        Errno::NOMEM | Errno::NOSPC | Errno::DQUOT => Error::NoMemory {
+            len_bytes,
+            want: Want::Kernel(errno),
+        },
+        Errno::FBIG => Error::NoMemory {
+            len_bytes,
+            want: Want::FileSize,
+        },
         Errno::MFILE | Errno::NFILE => Error::NoDescriptors(errno),
         _ => Error::System { what, errno },
     }
@@ -63,9 +78,10 @@ pub fn create(name: &str, len_bytes: usize, writers: Writers) -> Result<(Fd, Map
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let fd = Fd::make(|| rustix::fs::memfd_create(name, flags))
         .map_err(|errno| classify("memfd_create", len_bytes, errno))?;
-    rustix::fs::ftruncate(&fd, len_bytes as u64)
+    let len = len_bytes as u64;
+    within_file_size(|| rustix::fs::ftruncate(&fd, len))
         .map_err(|errno| classify("sizing a shared segment", len_bytes, errno))?;
-    rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len_bytes as u64)
+    within_file_size(|| rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, len))
         .map_err(|errno| classify("reserving a shared segment", len_bytes, errno))?;
     let mapping = map(fd.as_fd(), len_bytes, true)?;
     seal(fd.as_fd(), SealFlags::SHRINK | SealFlags::GROW)?;
@@ -73,6 +89,11 @@ pub fn create(name: &str, len_bytes: usize, writers: Writers) -> Result<(Fd, Map
         seal_read_only(fd.as_fd())?;
     }
     Ok((fd, mapping))
+}
+
+/// Beyond the limit of file sizes there is a signal besides the error ([SEM-9.1]).
+fn within_file_size(call: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    without_signal(libc::SIGXFSZ, Errno::FBIG, call)
 }
 
 /// Reserving more than the machine has would not fail: it would call the kernel's OOM killer, and that
@@ -85,7 +106,7 @@ fn refuse_more_than_there_is(len_bytes: usize) -> Result<(), Error> {
     match available_bytes(&meminfo) {
         Some(available) if len_bytes > available => Err(Error::NoMemory {
             len_bytes,
-            errno: Errno::NOMEM,
+            want: Want::Kernel(Errno::NOMEM),
         }),
         _ => Ok(()),
     }

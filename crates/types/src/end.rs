@@ -101,7 +101,9 @@ pub enum OpError {
     #[error("the memory given is not mapped")]
     Fault,
     /// There is no memory for a connection.
-    #[error("there is no memory for a connection with the peer")]
+    #[error(
+        "there is no memory for a connection with the peer; free some or raise the limit (ulimit -v, ulimit -f, memory cgroup)"
+    )]
     NoMemory,
     /// There are no file descriptors for a connection.
     #[error(

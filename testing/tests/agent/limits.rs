@@ -67,3 +67,17 @@ fn a_user_has_so_many_connections_to_the_agent() {
         other.tell("connect");
     }
 }
+
+/// A file that may not grow is an error of the request that needs it, and not the end of the agent.
+#[test]
+fn a_limit_of_file_sizes_does_not_end_the_agent() {
+    let lab = Lab::new(&[]);
+    let mut one = lab.asker();
+    one.tell("open 127.0.0.1 any 65536");
+    lab.limit_files(Some(0));
+    let mut two = lab.asker();
+    two.is_refused("open 127.0.0.1 any 65536", &["large"]);
+    lab.limit_files(None);
+    two.tell("open 127.0.0.1 any 65536");
+    one.tell("enter 1");
+}

@@ -175,6 +175,26 @@ fn exhausted_memory_is_told_and_what_is_there_goes_on() {
     stranger.message();
 }
 
+/// SEM-9.1: memory that is shared is a file to the kernel; where files are to be small, that ends no process.
+#[test]
+fn a_limit_of_file_sizes_ends_no_process() {
+    let world: World = World::new();
+    let (one, other) = world.pair();
+    let mut peer = Peer::start(world.folder());
+    peer.tell("files small");
+    let refusal = peer.ask("dma 4194304");
+    assert!(refusal.contains("ulimit -f"), "{refusal}");
+    let met = peer.ask(&format!("meet {}", one.address));
+    assert!(met.contains("NoMemory"), "{met}");
+    // The segment is made by whoever calls.
+    other.port().send_system(peer.address, b"x", 1).unwrap();
+    assert_eq!(other.sent(1).0, Ok(()));
+    peer.tell("files large");
+    peer.tell("dma 4194304");
+    peer.tell(&format!("meet {}", one.address));
+    one.message();
+}
+
 /// SEM-9.2: the kernel limits how many descriptors of a user without privileges are on their way in sockets, whoever of
 /// its processes sent them. A connection waits until others have arrived, whichever side begins; not for ever.
 #[test]

@@ -399,9 +399,8 @@ fn limit(errno: Errno) -> Refused {
 fn refusal_of(error: &memfd::Error) -> Refused {
     match error {
         memfd::Error::Unsafe(_) => (Reason::Protocol, 0),
-        memfd::Error::NoMemory { errno, .. }
-        | memfd::Error::NoDescriptors(errno)
-        | memfd::Error::System { errno, .. } => limit(*errno),
+        memfd::Error::NoMemory { .. } => limit(Errno::NOMEM),
+        memfd::Error::NoDescriptors(errno) | memfd::Error::System { errno, .. } => limit(*errno),
     }
 }
 

@@ -28,6 +28,8 @@ pub fn run() {
             ["abort"] => std::process::abort(),
             ["memory", "exhausted"] => limit_memory(Some(mapped_bytes())),
             ["memory", "free"] => limit_memory(None),
+            ["files", "small"] => limit_files(Some(0)),
+            ["files", "large"] => limit_files(None),
             ["descriptors", count] => limit_descriptors(number(count) as u64),
             ["grab", count] => grab(number(count) as u64),
             ["fly", ms] => fly(Duration::from_millis(number(ms) as u64)),
@@ -183,6 +185,15 @@ fn limit_memory(bytes: Option<u64>) {
         maximum: None,
     };
     setrlimit(Resource::As, limit).expect("a soft limit can be set");
+}
+
+/// Lets no file of the process be longer, nor what the kernel takes for one.
+fn limit_files(bytes: Option<u64>) {
+    let limit = Rlimit {
+        current: bytes,
+        maximum: None,
+    };
+    setrlimit(Resource::Fsize, limit).expect("a soft limit can be set");
 }
 
 fn limit_descriptors(count: u64) {
