@@ -5,6 +5,7 @@
 //! not asked for yet. Waiting on one seat serves all seats of the world, as their own threads would.
 
 pub mod agent;
+pub mod cgroup;
 pub mod fixture;
 pub mod netns;
 pub mod peer;

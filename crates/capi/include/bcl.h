@@ -375,7 +375,8 @@ int bcl_event_text(const bcl_event *event, char *text, size_t len);
  * Allocates a DMA buffer of `len` bytes, zeroed, aligned to a page, and stores its start at `memory`.
  *
  * Peers on the node can be shown it: a long message sent from it is copied once, without a system call, and a window
- * on it is acted upon directly. All of it is reserved here: BCL_ERR_NO_MEMORY now, never a fault later. [SEM-6.1]
+ * on it is acted upon directly. All of it is reserved here: BCL_ERR_NO_MEMORY now, never a fault later. What the
+ * machine, or a memory cgroup of this process, has not left is too much. [SEM-6.1]
  */
 int bcl_dma_alloc(size_t len, void **memory);
 

@@ -18,6 +18,7 @@ pub mod memfd;
 pub mod page;
 pub mod pair;
 mod prefetch;
+mod room;
 mod signals;
 pub mod sleep;
 pub mod sync;

@@ -7,6 +7,7 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 
 use crate::mapping::Mapping;
+use crate::room;
 use crate::signals::without_signal;
 
 /// Why shared memory could not be made or mapped.
@@ -45,6 +46,18 @@ pub enum Want {
     /// The process may make no file of that size, and a segment is one to the kernel.
     #[error("the limit of file sizes is lower (RLIMIT_FSIZE): raise it (ulimit -f)")]
     FileSize,
+    /// A memory cgroup that the process is in, or one that contains it, has less left than that.
+    #[error(
+        "{left_bytes} of {limit_bytes} bytes are left in the memory cgroup: free memory there or raise its limit ({group})"
+    )]
+    Group {
+        /// The file that holds the limit.
+        group: String,
+        /// What it allows.
+        limit_bytes: u64,
+        /// What is left of that, and not needed for other things.
+        left_bytes: u64,
+    },
 }
 
 fn classify(what: &'static str, len_bytes: usize, errno: Errno) -> Error {
@@ -74,7 +87,7 @@ pub enum Writers {
 /// Makes a segment with its memory reserved, so that a full machine is an error now and never a
 /// `SIGBUS` later, and sealed so that nobody can shrink it under a reader ([SHM-1.2]).
 pub fn create(name: &str, len_bytes: usize, writers: Writers) -> Result<(Fd, Mapping), Error> {
-    refuse_more_than_there_is(len_bytes)?;
+    room::check(len_bytes).map_err(|want| Error::NoMemory { len_bytes, want })?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let fd = Fd::make(|| rustix::fs::memfd_create(name, flags))
         .map_err(|errno| classify("memfd_create", len_bytes, errno))?;
@@ -94,32 +107,6 @@ pub fn create(name: &str, len_bytes: usize, writers: Writers) -> Result<(Fd, Map
 /// Beyond the limit of file sizes there is a signal besides the error ([SEM-9.1]).
 fn within_file_size(call: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
     without_signal(libc::SIGXFSZ, Errno::FBIG, call)
-}
-
-/// Reserving more than the machine has would not fail: it would call the kernel's OOM killer, and that
-/// takes somebody else first. So large requests are held against what is free beforehand.
-fn refuse_more_than_there_is(len_bytes: usize) -> Result<(), Error> {
-    if len_bytes < LARGE_BYTES {
-        return Ok(());
-    }
-    let meminfo = bcl_os::file::of_kernel("/proc/meminfo").unwrap_or_default();
-    match available_bytes(&meminfo) {
-        Some(available) if len_bytes > available => Err(Error::NoMemory {
-            len_bytes,
-            want: Want::Kernel(Errno::NOMEM),
-        }),
-        _ => Ok(()),
-    }
-}
-
-const LARGE_BYTES: usize = 16 << 20;
-
-fn available_bytes(meminfo: &str) -> Option<usize> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: usize = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 /// From now on nobody can map the segment writable; mappings that exist stay as they are.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bcl::{Event, OpError};
 use bcl_testing::World;
+use bcl_testing::cgroup::MemoryGroup;
 use bcl_testing::peer::{Peer, command};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
@@ -173,6 +174,43 @@ fn exhausted_memory_is_told_and_what_is_there_goes_on() {
     peer.tell("dma 4194304");
     peer.tell(&format!("meet {}", stranger.address));
     stranger.message();
+}
+
+/// SEM-6.2: what a memory cgroup has not left is an error, for one large buffer and for many connections, and nobody in
+/// the group is killed for it.
+#[test]
+fn a_memory_cgroup_is_not_filled_up() {
+    const LIMIT_BYTES: u64 = 32 << 20;
+    let world: World = World::new();
+    let Some(group) = MemoryGroup::new(LIMIT_BYTES) else {
+        return;
+    };
+    // Ends before the group does.
+    let mut peer = Peer::start(world.folder());
+    group.take(peer.pid()).expect("a child can be moved");
+    let refusal = peer.ask("dma 67108864");
+    assert!(
+        refusal.contains("memory cgroup") && refusal.contains(&LIMIT_BYTES.to_string()),
+        "{refusal}"
+    );
+    peer.tell("dma 16777216");
+    // What it keeps adds up.
+    let mut kept = 0;
+    let refusal = loop {
+        match peer.ask("keep 1048576").as_str() {
+            "ok" => kept += 1,
+            refusal => break refusal.to_owned(),
+        }
+        assert!(kept < 32, "it keeps all of its limit");
+    };
+    assert!(kept > 16 && refusal.contains("memory cgroup"), "{refusal}");
+    let others: Vec<_> = (0..32).map(|_| world.open()).collect();
+    let answers: Vec<_> = others
+        .iter()
+        .map(|other| peer.ask(&format!("meet {}", other.address)))
+        .collect();
+    let refused = answers.iter().find(|answer| *answer != "ok");
+    assert!(refused.is_some_and(|answer| answer.contains("NoMemory")));
 }
 
 /// SEM-9.1: memory that is shared is a file to the kernel; where files are to be small, that ends no process.

@@ -85,6 +85,7 @@ fn act(port: &mut Port, words: &[&str]) -> String {
         ["sent"] => return sent(port, None),
         ["poll", times] => return polled(port, number(times)),
         ["serve", ms] => return served(port, Duration::from_millis(number(ms) as u64)),
+        ["keep", len] => DmaBuffer::new(number(len)).map(std::mem::forget),
         ["dma", len] => DmaBuffer::new(number(len)).map(drop),
         ["until", name, ms] => {
             return awaited(port, name, Duration::from_millis(number(ms) as u64));
