@@ -1,13 +1,13 @@
 //! What the agent works by: its command line, its configuration file, and what is usual.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use bcl_agent_client::{DEFAULT_SOCKET, default_socket};
+use bcl_node::{FileError, read_text};
 use bcl_udp::route::route_to;
+use rustix::io::Errno;
 use serde::Deserialize;
 
 use crate::arguments::{DEFAULT_CONFIG, How, Options};
@@ -16,6 +16,8 @@ use crate::names;
 
 /// An address that nobody has (RFC 5737), and to which only the default route leads.
 const FAR_AWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// Some thousands of users with limits of their own.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -50,8 +52,8 @@ pub enum SettingsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// Why.
+        source: FileError,
     },
     /// The file says what it cannot.
     #[error("{}: {source}", path.display())]
@@ -130,9 +132,9 @@ impl Settings {
 
 impl File {
     fn read(path: &Path, is_asked_for: bool) -> Result<File, SettingsError> {
-        let text = match fs::read_to_string(path) {
+        let text = match read_text(path, MAX_FILE_BYTES) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_asked_for => {
+            Err(error) if error.errno() == Some(Errno::NOENT) && !is_asked_for => {
                 return Ok(File::default());
             }
             Err(source) => {
@@ -167,6 +169,7 @@ mod tests {
     use crate::arguments::Arguments;
     use crate::limits::Resource;
     use clap::Parser;
+    use std::fs;
 
     fn gather(words: &[&str]) -> Result<Settings, SettingsError> {
         let words = ["bcld"].iter().chain(words);
@@ -196,6 +199,12 @@ mod tests {
         assert_eq!(settings.interfaces, ["c"]);
         assert_eq!(settings.mode, How::Native);
         assert_eq!(settings.gid, Some(12));
+    }
+
+    #[test]
+    fn what_never_ends_is_no_configuration_file() {
+        let refused = gather(&["--config", "/dev/zero", "-i", "lo"]).unwrap_err();
+        assert!(refused.to_string().contains("regular file"), "{refused}");
     }
 
     #[test]

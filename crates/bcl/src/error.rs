@@ -1,6 +1,6 @@
 //! Errors of calls; what goes wrong later arrives with an event, as [`OpError`](crate::OpError).
 
-use bcl_node::{FolderError, NodesError};
+use bcl_node::{FolderError, KeyError, NodesError};
 use rustix::io::Errno;
 
 /// Why a call was refused. Nothing was started, and nothing is lost.
@@ -83,13 +83,24 @@ impl From<bcl_node::DetectError> for Error {
 impl From<NodesError> for Error {
     fn from(error: NodesError) -> Self {
         let of_system = match &error {
-            NodesError::Unreadable { error, .. } => Errno::from_io_error(error),
+            NodesError::Unreadable { error, .. } => error.errno(),
             NodesError::Wrong { .. } => None,
         };
         match of_system {
             errno if is_want_of_descriptors(errno) => Self::NoDescriptors(format!(
                 "no file descriptors to read the nodes file: {error}; raise the limit (ulimit -n)"
             )),
+            _ => Self::Configuration(error.to_string()),
+        }
+    }
+}
+
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        match &error {
+            KeyError::Unreadable { source, .. } if is_want_of_descriptors(source.errno()) => {
+                Self::NoDescriptors(format!("{error}; raise the limit (ulimit -n)"))
+            }
             _ => Self::Configuration(error.to_string()),
         }
     }
@@ -181,5 +192,26 @@ fn no_thread(error: &std::io::Error) -> Error {
             what: "starting the background thread",
             errno: Errno::IO,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bcl_node::FileError;
+
+    #[test]
+    fn a_key_file_for_which_there_is_no_descriptor_is_no_wrong_setting() {
+        let unreadable = |errno: Errno| {
+            Error::from(KeyError::Unreadable {
+                path: "key".into(),
+                source: FileError::System(errno.into()),
+            })
+        };
+        assert!(matches!(
+            unreadable(Errno::MFILE),
+            Error::NoDescriptors(text) if text.contains("ulimit -n")
+        ));
+        assert!(matches!(unreadable(Errno::NOENT), Error::Configuration(_)));
     }
 }

@@ -41,7 +41,9 @@ mod state;
 mod tiers;
 mod window;
 
-pub use bcl_node::{Folder, JobKey, Node, Nodes, NodesError, ResolveError, detect_node};
+pub use bcl_node::{
+    FileError, Folder, JobKey, Node, Nodes, NodesError, ResolveError, detect_node, read_text,
+};
 pub use bcl_port::WINDOW_COUNT;
 pub use bcl_tier_shm::{CopyMode, EAGER_MAX};
 pub use bcl_types::{Access, Address, Cause, NodeId, OpError, ParseAddressError, SYSTEM_MAX};

@@ -138,7 +138,6 @@ impl PortOptions {
     }
 
     fn resolve(self) -> Result<Config, Error> {
-        let configuration = |error: &dyn std::fmt::Display| Error::Configuration(error.to_string());
         Ok(Config {
             node: match self.node {
                 Some(node) => node,
@@ -148,7 +147,7 @@ impl PortOptions {
             folder: self.folder.unwrap_or_else(Folder::default_path),
             key: match self.key {
                 Some(key) => key,
-                None => JobKey::from_env().map_err(|error| configuration(&error))?,
+                None => JobKey::from_env()?,
             },
             allow_uids: match self.allow_uids {
                 Some(uids) => uids,

@@ -1,14 +1,15 @@
 //! The key that separates jobs.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{env, fmt};
 
 use hmac::{Hmac, KeyInit, Mac};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::Sha256;
+
+use crate::file::{self, FileError};
 
 const KEY_VARIABLE: &str = "BCL_JOB_KEY";
 const FILE_VARIABLE: &str = "BCL_JOB_KEY_FILE";
@@ -64,8 +65,8 @@ pub enum KeyError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// Why.
+        source: FileError,
     },
     /// The kernel gave no random numbers.
     #[error("cannot make a random job key: {0}")]
@@ -176,15 +177,15 @@ fn decode_hex(hex: &str) -> Option<Vec<u8>> {
 
 /// The checks are made on the open file, so that nobody can exchange it in between.
 fn read_private(path: &Path) -> Result<String, KeyError> {
-    let unreadable = |source| KeyError::Unreadable {
-        path: path.into(),
-        source,
+    let unreadable = |error| match error {
+        FileError::NotAFile => KeyError::NotAFile { path: path.into() },
+        source => KeyError::Unreadable {
+            path: path.into(),
+            source,
+        },
     };
-    let file = open_without_waiting(path).map_err(unreadable)?;
-    let meta = file.metadata().map_err(unreadable)?;
-    if !meta.is_file() {
-        return Err(KeyError::NotAFile { path: path.into() });
-    }
+    let file = file::open_regular(path).map_err(unreadable)?;
+    let meta = file.metadata().map_err(|error| unreadable(error.into()))?;
     let owner = meta.uid();
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
         return Err(KeyError::Foreign {
@@ -199,19 +200,7 @@ fn read_private(path: &Path) -> Result<String, KeyError> {
             mode,
         });
     }
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES)
-        .read_to_string(&mut text)
-        .map_err(unreadable)?;
-    Ok(text)
-}
-
-/// Opening a named pipe would otherwise hang until somebody writes to it.
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)
+    file::text_of(file, MAX_FILE_BYTES).map_err(unreadable)
 }
 
 fn digest(purpose: &str, bytes: &[u8]) -> [u8; 32] {

@@ -8,12 +8,14 @@
 //!   telling the key. [`uid_allowed`] separates users.
 //! - [`Nodes`]: the file that names nodes and says where their packets go, for jobs on several hosts.
 //! - [`watch`]: when a peer process has ended, and how.
+//! - [`read_text`]: files that somebody has named, and that may be none.
 //!
 //! Everything that arrives from another process is checked here before anybody uses it.
 
 mod credentials;
 mod detect;
 pub mod fdpass;
+mod file;
 mod folder;
 pub mod handshake;
 mod interfaces;
@@ -24,6 +26,7 @@ pub mod watch;
 
 pub use credentials::{PeerCredentials, peer_credentials, uid_allowed};
 pub use detect::{DetectError, detect_node};
+pub use file::{FileError, read_text};
 pub use folder::{Bound, ConnectError, Folder, FolderError};
 pub use key::{JobKey, KeyError};
 pub use nodes::{Node, Nodes, NodesError, ResolveError};

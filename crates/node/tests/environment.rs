@@ -101,6 +101,24 @@ fn the_nodes_file_says_which_node_this_is() {
 }
 
 #[test]
+fn what_is_no_file_is_no_nodes_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let kind = rustix::fs::FileType::Fifo;
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).unwrap();
+    for path in [pipe.to_str().unwrap(), "/dev/zero"] {
+        let refused = report(&[("BCL_NODES", path)]);
+        assert!(refused.contains("it is not a regular file"), "{refused}");
+    }
+    let long = folder.path().join("long");
+    let file = fs::File::create(&long).unwrap();
+    file.set_len(20 << 30).unwrap();
+    let refused = report(&[("BCL_NODES", long.to_str().unwrap())]);
+    assert!(refused.contains("it is longer than"), "{refused}");
+}
+
+#[test]
 fn the_key_variable_comes_before_the_file() {
     let hex = "ab".repeat(32);
     let report = report(&[("BCL_JOB_KEY", &hex), ("BCL_JOB_KEY_FILE", "/no/such/file")]);

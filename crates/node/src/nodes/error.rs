@@ -1,11 +1,11 @@
 //! What can be wrong with a nodes file, or with what is looked up in it.
 
-use std::io;
 use std::path::PathBuf;
 
 use bcl_types::ParseAddressError;
 
 use super::parse::Mistake;
+use crate::file::FileError;
 
 /// A nodes file that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum NodesError {
         /// The file.
         path: PathBuf,
         /// Why.
-        error: io::Error,
+        error: FileError,
     },
     /// It does not say what a nodes file says.
     #[error("nodes file {}, {mistake}", path.display())]

@@ -15,7 +15,6 @@ mod error;
 mod parse;
 
 use std::env;
-use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -23,7 +22,9 @@ use std::path::{Path, PathBuf};
 pub use error::{NodesError, ResolveError};
 
 use bcl_types::{Address, NodeId};
+use rustix::io::Errno;
 
+use crate::file::{self, FileError};
 use crate::interfaces;
 
 /// Names the file.
@@ -31,6 +32,8 @@ const VARIABLE: &str = "BCL_NODES";
 /// Below the user's home.
 const OF_USER: &str = ".config/bcl/nodes.toml";
 const OF_MACHINE: &str = "/etc/bcl/nodes.toml";
+/// Some ten thousands of nodes.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// The nodes of a file, in the order of their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,10 +70,11 @@ impl Nodes {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, NodesError> {
-        let text = fs::read_to_string(path).map_err(|error| NodesError::Unreadable {
-            path: path.to_owned(),
-            error,
-        })?;
+        let text =
+            file::read_text(path, MAX_FILE_BYTES).map_err(|error| NodesError::Unreadable {
+                path: path.to_owned(),
+                error,
+            })?;
         parse::nodes(&text)
             .map(|nodes| Self { nodes })
             .map_err(|mistake| NodesError::Wrong {
@@ -156,11 +160,8 @@ fn defaults() -> Vec<PathBuf> {
 }
 
 /// A home that is a file has no file of nodes either.
-fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+fn is_absent(error: &FileError) -> bool {
+    matches!(error.errno(), Some(Errno::NOENT | Errno::NOTDIR))
 }
 
 #[cfg(test)]

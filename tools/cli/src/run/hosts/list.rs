@@ -60,10 +60,13 @@ impl FromStr for Host {
     }
 }
 
+/// Some ten thousands of hosts.
+const MAX_FILE_BYTES: u64 = 4 << 20;
+
 /// Reads a file of hosts: one a line, `NAME`, `NAME:SLOTS` or `NAME slots=SLOTS`; `#` begins a remark.
 pub fn read(path: &Path) -> Result<Vec<Host>> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::system(format_args!("read {}", path.display()), error))?;
+    let text = bcl::read_text(path, MAX_FILE_BYTES)
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
     parse(&text).map_err(|what| Failure::usage(format!("{}, {what}", path.display())))
 }
 
@@ -138,6 +141,12 @@ mod tests {
         ] {
             assert!(wrong.parse::<Host>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_never_ends_is_no_file_of_hosts() {
+        let refused = read(Path::new("/dev/zero")).unwrap_err();
+        assert!(refused.text.contains("regular file"), "{}", refused.text);
     }
 
     #[test]
