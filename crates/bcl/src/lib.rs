@@ -42,7 +42,8 @@ mod tiers;
 mod window;
 
 pub use bcl_node::{
-    FileError, Folder, JobKey, Node, Nodes, NodesError, ResolveError, detect_node, read_text,
+    FileError, Folder, JobKey, Node, Nodes, NodesError, NodesOrigin, ResolveError, detect_node,
+    read_text,
 };
 pub use bcl_port::WINDOW_COUNT;
 pub use bcl_tier_shm::{CopyMode, EAGER_MAX};

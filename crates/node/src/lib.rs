@@ -29,4 +29,4 @@ pub use detect::{DetectError, detect_node};
 pub use file::{FileError, read_text};
 pub use folder::{Bound, ConnectError, Folder, FolderError};
 pub use key::{JobKey, KeyError};
-pub use nodes::{Node, Nodes, NodesError, ResolveError};
+pub use nodes::{Node, Nodes, NodesError, NodesOrigin, ResolveError};

@@ -4,7 +4,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use bcl_node::{Folder, JobKey, detect_node};
+use bcl_node::{Folder, JobKey, Nodes, detect_node};
 
 mod common;
 
@@ -35,6 +35,11 @@ fn a_child_that_reports() {
     match detect_node() {
         Ok((node, why)) => println!("node {node}: {why}"),
         Err(error) => println!("no node: {error}"),
+    }
+    if let Ok((_, origin)) = Nodes::load_with_origin() {
+        for error in origin.passed_over {
+            println!("passed over {error}");
+        }
     }
     println!("folder {}", Folder::default_path().display());
     match JobKey::from_env() {
@@ -98,6 +103,36 @@ fn the_nodes_file_says_which_node_this_is() {
     );
     let set = report(&[("BCL_NODES", "/no/such/file"), ("BCL_NODE", "10.1.2.3")]);
     assert!(set.contains("node 10.1.2.3: set by BCL_NODE"), "{set}");
+}
+
+/// What was not asked for and cannot be read is not there: another user's home, or none at all.
+#[test]
+fn a_home_that_cannot_be_read_has_no_nodes_file() {
+    let homes = tempfile::tempdir().unwrap();
+    let path = |name: &str| homes.path().join(name).join(".config/bcl");
+    // In a circle, for root may read everything that is there.
+    fs::create_dir_all(path("circle")).unwrap();
+    std::os::unix::fs::symlink("nodes.toml", path("circle").join("nodes.toml")).unwrap();
+    fs::create_dir_all(path("folder").join("nodes.toml")).unwrap();
+    let home = |name: &str| homes.path().join(name).to_str().unwrap().to_owned();
+    for home in [
+        home("circle"),
+        home("folder"),
+        format!("/{}", "x/".repeat(3000)),
+    ] {
+        let found = report(&[("HOME", &home)]);
+        assert!(found.contains("default route"), "{found}");
+        assert!(
+            found.contains("passed over cannot read the nodes file"),
+            "{found}"
+        );
+        assert!(found.contains("nodes.toml"), "{found}");
+    }
+    // What is read and wrong is told.
+    fs::create_dir_all(path("wrong")).unwrap();
+    fs::write(path("wrong").join("nodes.toml"), "[node").unwrap();
+    let found = report(&[("HOME", &home("wrong"))]);
+    assert!(found.contains("nodes.toml, line 1"), "{found}");
 }
 
 #[test]

@@ -36,6 +36,21 @@ fn single_copy_that_is_off_has_a_reason() {
     );
 }
 
+/// A home that is not ours to read keeps nobody from working, and is no secret.
+#[test]
+fn a_nodes_file_that_was_passed_over_is_named() {
+    let node = Node::new();
+    let file = node.folder().join("home/.config/bcl/nodes.toml");
+    // A folder, for root may read every file.
+    std::fs::create_dir_all(&file).unwrap();
+    let mut command = node.bcl(&["info"]);
+    command.env("HOME", node.folder().join("home"));
+    let output = common::finish(command.spawn().unwrap());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find(|line| line.starts_with("nodes file"));
+    assert!(line.unwrap().contains(file.to_str().unwrap()), "{text}");
+}
+
 #[test]
 fn a_wrong_setting_is_named() {
     let node = Node::new();

@@ -12,26 +12,21 @@
 //! A job runs without one: then a node is named by its number, and packets go there.
 
 mod error;
+mod origin;
 mod parse;
 
-use std::env;
 use std::io;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub use error::{NodesError, ResolveError};
+pub use origin::NodesOrigin;
 
 use bcl_types::{Address, NodeId};
-use rustix::io::Errno;
 
-use crate::file::{self, FileError};
+use crate::file;
 use crate::interfaces;
 
-/// Names the file.
-const VARIABLE: &str = "BCL_NODES";
-/// Below the user's home.
-const OF_USER: &str = ".config/bcl/nodes.toml";
-const OF_MACHINE: &str = "/etc/bcl/nodes.toml";
 /// Some ten thousands of nodes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
@@ -54,18 +49,14 @@ pub struct Node {
 
 impl Nodes {
     /// The file that `BCL_NODES` names; else `~/.config/bcl/nodes.toml`, else `/etc/bcl/nodes.toml`; without any
-    /// of them no nodes.
+    /// of them no nodes. One of the last two that cannot be read counts as absent ([`NodesOrigin`] tells).
     pub fn load() -> Result<Self, NodesError> {
-        if let Some(path) = env::var_os(VARIABLE) {
-            return Self::read(Path::new(&path));
-        }
-        for path in defaults() {
-            match Self::read(&path) {
-                Err(NodesError::Unreadable { error, .. }) if is_absent(&error) => {}
-                outcome => return outcome,
-            }
-        }
-        Ok(Self::default())
+        origin::find().map(|(nodes, _)| nodes)
+    }
+
+    /// As [`load`](Self::load), and where they come from.
+    pub fn load_with_origin() -> Result<(Self, NodesOrigin), NodesError> {
+        origin::find()
     }
 
     /// Reads a file.
@@ -151,17 +142,6 @@ impl Nodes {
             None => Err(not_a_number.into()),
         }
     }
-}
-
-fn defaults() -> Vec<PathBuf> {
-    let home = env::var_os("HOME").filter(|home| !home.is_empty());
-    let of_user = home.map(|home| Path::new(&home).join(OF_USER));
-    of_user.into_iter().chain([OF_MACHINE.into()]).collect()
-}
-
-/// A home that is a file has no file of nodes either.
-fn is_absent(error: &FileError) -> bool {
-    matches!(error.errno(), Some(Errno::NOENT | Errno::NOTDIR))
 }
 
 #[cfg(test)]

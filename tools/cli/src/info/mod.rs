@@ -4,7 +4,7 @@ mod kernel;
 mod live;
 mod peer;
 
-use bcl::{Folder, SYSTEM_MAX, detect_node};
+use bcl::{Folder, Nodes, SYSTEM_MAX, detect_node};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -96,6 +96,7 @@ fn settings() -> Result<Vec<Fact>> {
     Ok(vec![
         fact("version", env!("CARGO_PKG_VERSION"), ""),
         fact("node", node.to_string(), why),
+        nodes_file(),
         fact("socket_folder", path, origin),
         fact(
             "system_max_bytes",
@@ -119,4 +120,16 @@ fn settings() -> Result<Vec<Fact>> {
         ),
         fact("window_count", json!(64), "open channels of a port"),
     ])
+}
+
+/// Which nodes file counts, and which could not be read.
+fn nodes_file() -> Fact {
+    match Nodes::load_with_origin() {
+        Ok((_, origin)) => {
+            let path = origin.path.map(|path| path.display().to_string());
+            let passed_over: Vec<_> = origin.passed_over.iter().map(ToString::to_string).collect();
+            fact("nodes_file", path, passed_over.join("; "))
+        }
+        Err(error) => fact("nodes_file", Value::Null, error.to_string()),
+    }
 }
