@@ -1,13 +1,14 @@
 //! An agent of one's own: `bcld` in a host's namespace, or one with tables of files.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, Rlimit, prlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use crate::PATIENCE;
 use crate::peer::program;
@@ -111,15 +112,40 @@ impl Agent {
         child.wait().expect("it ends")
     }
 
+    /// Has the agent end by itself, and returns what it has written since it was ready.
+    pub fn last_words(&mut self) -> String {
+        let (_, stderr) = self.running.as_mut().expect("it runs");
+        let stderr = stderr.get_ref().as_fd().try_clone_to_owned();
+        let stderr = stderr.expect("there are descriptors");
+        self.stop();
+        let mut words = String::new();
+        let read = fs::File::from(stderr).read_to_string(&mut words);
+        read.expect("it writes text");
+        words
+    }
+
     /// Lets no file that it writes be longer.
     pub fn limit_files(&self, bytes: Option<u64>) {
+        self.limit(Resource::Fsize, bytes);
+    }
+
+    /// Lets it have no descriptor more, or as many as it can use.
+    pub fn limit_descriptors(&self, is_limited: bool) {
+        let (child, _) = self.running.as_ref().expect("it runs");
+        let open = names(Path::new(&format!("/proc/{}/fd", child.id())));
+        let first_free = (0..).find(|number| !open.contains(&u64::to_string(number)));
+        self.limit(
+            Resource::Nofile,
+            first_free.filter(|_| is_limited).or(Some(1024)),
+        );
+    }
+
+    fn limit(&self, resource: Resource, current: Option<u64>) {
         let (child, _) = self.running.as_ref().expect("it runs");
         let pid = rustix::process::Pid::from_child(child);
-        let limit = Rlimit {
-            current: bytes,
-            maximum: None,
-        };
-        prlimit(Some(pid), Resource::Fsize, limit).expect("a soft limit can be set");
+        let maximum = getrlimit(resource).maximum;
+        let limit = Rlimit { current, maximum };
+        prlimit(Some(pid), resource, limit).expect("a soft limit can be set");
     }
 
     /// The agent's socket.

@@ -66,6 +66,13 @@ impl Lab {
 
     /// A connection to the agent, by hand; it has said that it is ready.
     pub fn line(&self) -> Line {
+        let line = self.dial();
+        line.is_welcome();
+        line
+    }
+
+    /// A connection to the agent, by hand, which has not been let in yet.
+    pub fn dial(&self) -> Line {
         let socket = rustix::net::socket_with(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -75,12 +82,7 @@ impl Lab {
         .expect("there are Unix sockets");
         let address = SocketAddrUnix::new(self.socket()).expect("it is a path");
         rustix::net::connect(&socket, &address).expect("the agent listens");
-        let line = Line(socket);
-        assert!(matches!(
-            line.hear(),
-            Some(Answer::Ready { version: 1, .. })
-        ));
-        line
+        Line(socket)
     }
 }
 
@@ -162,6 +164,12 @@ impl Drop for Asker {
 pub struct Line(pub OwnedFd);
 
 impl Line {
+    /// The agent says that it is ready.
+    pub fn is_welcome(&self) {
+        let answer = self.hear();
+        assert!(matches!(answer, Some(Answer::Ready { version: 1, .. })));
+    }
+
     /// Says anything. False if the agent has hung up.
     pub fn say(&self, datagram: &[u8]) -> bool {
         fdpass::send(&self.0, datagram, &[]).is_ok()

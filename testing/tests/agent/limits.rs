@@ -1,5 +1,7 @@
 //! No user can have more than its share. AGENT-3.2
 
+use bcl_agent_client::message::{Answer, Request};
+
 use crate::lab::{GROUP, Lab, is_root};
 
 #[test]
@@ -80,4 +82,20 @@ fn a_limit_of_file_sizes_does_not_end_the_agent() {
     lab.limit_files(None);
     two.tell("open 127.0.0.1 any 65536");
     one.tell("enter 1");
+}
+
+/// Who cannot be let in for want of descriptors waits until he can; the agent says so once, and serves the others.
+#[test]
+fn the_agent_that_has_no_descriptor_left_says_so_once() {
+    let mut lab = Lab::new(&[]);
+    let line = lab.line();
+    lab.limit_descriptors(true);
+    let waiting = lab.dial();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let refused = line.ask(&Request::Unbind { window: 1 });
+    assert!(matches!(refused, Some(Answer::Failed(_))), "{refused:?}");
+    lab.limit_descriptors(false);
+    waiting.is_welcome();
+    let words = lab.last_words();
+    assert_eq!(words.matches("cannot accept").count(), 1, "{words}");
 }

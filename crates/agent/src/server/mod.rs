@@ -7,10 +7,11 @@ mod text;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::peer_credentials;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
@@ -27,6 +28,8 @@ pub use signals::Signals;
 
 /// Connections of all users together; the least limit of open files that is common holds them.
 const SESSIONS_MAX: usize = 8192;
+/// How long the door stays shut when nobody can be let in: to look again at once would only burn a core.
+const SHUT: Duration = Duration::from_millis(50);
 
 /// See the module.
 pub struct Server {
@@ -36,6 +39,8 @@ pub struct Server {
     signals: Signals,
     sessions: BTreeMap<u64, Session>,
     next_session: u64,
+    /// Descriptors or memory had run out when somebody was last to be let in; the door is shut until then.
+    shut_until: Option<Instant>,
 }
 
 impl Server {
@@ -48,6 +53,7 @@ impl Server {
             signals,
             sessions: BTreeMap::new(),
             next_session: 0,
+            shut_until: None,
         }
     }
 
@@ -83,8 +89,12 @@ impl Server {
         let mut fds: Vec<_> = wanted
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
+        let shut = self.still_shut();
+        if shut.is_some() {
+            fds[LISTENER] = PollFd::new(&self.listener, PollFlags::empty());
+        }
         loop {
-            match poll(&mut fds, None) {
+            match poll(&mut fds, shut.as_ref()) {
                 Ok(_) => break,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
@@ -95,9 +105,21 @@ impl Server {
         let (deaths, sessions) = others.split_at(watched.len());
         Ok(Ready {
             signaled: fixed[0],
-            knocked: fixed[1],
+            knocked: fixed[LISTENER],
             deaths: chosen(watched.iter().map(|(index, _)| *index), deaths),
             sessions: chosen(self.sessions.keys().copied(), sessions),
+        })
+    }
+
+    /// How long the door stays shut, if it is.
+    fn still_shut(&self) -> Option<Timespec> {
+        let left = self
+            .shut_until?
+            .checked_duration_since(Instant::now())
+            .filter(|left| !left.is_zero())?;
+        Some(Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: i64::from(left.subsec_nanos()),
         })
     }
 
@@ -121,12 +143,15 @@ impl Server {
             Ok(socket) => socket,
             Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => return,
             Err(errno) => {
-                log::note(format_args!("cannot accept a connection: {errno}"));
-                // Descriptors or memory have run out; looking again at once would only burn a core.
-                std::thread::sleep(std::time::Duration::from_millis(50));
+                // Said once, however long it lasts.
+                if self.shut_until.is_none() {
+                    log::note(format_args!("cannot accept connections: {errno}"));
+                }
+                self.shut_until = Some(Instant::now() + SHUT);
                 return;
             }
         };
+        self.shut_until = None;
         match self.admit(&socket) {
             Ok(client) => {
                 if greet(&socket, &self.ready()) {
@@ -171,6 +196,9 @@ impl Server {
         }
     }
 }
+
+/// Where the listener stands among what is waited for; the signals are before it.
+const LISTENER: usize = 1;
 
 /// What has something to tell.
 struct Ready {
