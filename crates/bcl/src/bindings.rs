@@ -9,6 +9,7 @@ pub use crate::cache::{CacheCounts, Memory, RegionCache};
 pub use crate::core::Core;
 pub use crate::shared::wait_unlocked;
 pub use bcl_port::{Action, Region, RegionPlace, Source, SystemHandle};
+pub use bcl_shm::cancel;
 pub use bcl_types::Atomic;
 
 /// Faults the pages of a range in, as registering it does. False if they are not all mapped.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier};
+use bcl_shm::cancel;
 use bcl_shm::page::{Counter, Page};
 use bcl_tier_net::{Interception, NetPort, Wish as NetWish};
 use bcl_tier_shm::{Config, ShmPort};
@@ -111,6 +112,7 @@ impl Tiers {
     /// peer have come already.
     #[cold]
     fn decide(&mut self, peer: Address) -> Tier {
+        let _off = cancel::Off::new();
         let comes_by_packets = || self.net.as_ref().is_some_and(|net| net.knows(peer));
         match self.shm.knows(peer) || (!comes_by_packets() && self.shm.finds(peer)) {
             true => Tier::Shm,

@@ -30,6 +30,11 @@
  * promises that no two threads are ever inside calls on it at the same time. All other functions may be called from
  * any thread, none from a signal handler.
  *
+ * CANCELLATION. No call is a cancellation point: a thread that is canceled (pthread_cancel, deferred) finishes the call
+ * it is in and ends at the program's next cancellation point. That is true of bcl_wait too: to end a thread that waits,
+ * send it a message, close the port, or have it wait with a timeout. Calls must not be made with cancellation that is
+ * asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). [SEM-8.3]
+ *
  * FORK. A port belongs to the process that opened it, and so does the place in the job. In a child, however it was made
  * (fork, _Fork, clone), calls on the port and bcl_job_... return BCL_ERR_FORKED and do nothing; the child opens a port of
  * its own (after _Fork or clone only if the parent had one thread: the C library itself promises nothing else). A DMA

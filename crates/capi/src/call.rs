@@ -1,10 +1,14 @@
 //! How every call begins and ends: arguments are checked, a panic stops here, and a failure leaves its sentence.
+//!
+//! No thread is canceled inside a call. Most switch that off here; those that a program makes for each message, and
+//! whose names begin with `hot`, leave it to the code below ([`bcl::bindings::cancel`] says where and why).
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bcl::Error;
+use bcl::bindings::cancel;
 
 use crate::code;
 
@@ -41,6 +45,13 @@ thread_local! {
 /// Runs the body of a call. Its number is returned, or the code of its failure.
 #[inline]
 pub fn number(name: &str, body: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
+    let _off = cancel::Off::new();
+    hot_number(name, body)
+}
+
+/// The same of a call that a program makes for each message.
+#[inline]
+pub fn hot_number(name: &str, body: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(number)) => number,
         Ok(Err(failure)) => failed(name, &failure),
@@ -58,6 +69,12 @@ pub fn number(name: &str, body: impl FnOnce() -> Result<c_int, Failure>) -> c_in
 #[inline]
 pub fn status(name: &str, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
     number(name, || body().map(|()| code::OK))
+}
+
+/// The same of a call that a program makes for each message.
+#[inline]
+pub fn hot_status(name: &str, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    hot_number(name, || body().map(|()| code::OK))
 }
 
 #[cold]

@@ -25,7 +25,7 @@ pub unsafe extern "C" fn bcl_poll(
     events: *mut CEvent,
     max: c_int,
 ) -> c_int {
-    call::number("bcl_poll", || {
+    call::hot_number("bcl_poll", || {
         // SAFETY: by the contract of the header.
         let (port, mut events) = unsafe { (CPort::check(port)?, Events::new(events, max)?) };
         let which = queue(which)?;
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn bcl_wait(
     max: c_int,
     timeout_ms: c_int,
 ) -> c_int {
-    call::number("bcl_wait", || {
+    call::hot_number("bcl_wait", || {
         // SAFETY: by the contract of the header.
         let (port, mut events) = unsafe { (CPort::check(port)?, Events::new(events, max)?) };
         let which = queue(which)?;
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn bcl_fd(port: *mut CPort, fd: *mut c_int) -> c_int {
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_release(port: *mut CPort, event: *mut CEvent) -> c_int {
-    call::status("bcl_release", || {
+    call::hot_status("bcl_release", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         if event.is_null() || !event.is_aligned() {

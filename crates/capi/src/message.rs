@@ -23,7 +23,7 @@ pub unsafe extern "C" fn bcl_send(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::status("bcl_send", || {
+    call::hot_status("bcl_send", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         range(data, len, "data")?;
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn bcl_send_registered(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::status("bcl_send_registered", || {
+    call::hot_status("bcl_send_registered", || {
         // SAFETY: by the contract of the header.
         let (port, memory) = unsafe { (CPort::check(port)?, CMemory::check(memory)?) };
         let (data, memory) = memory.part(offset, len)?;
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn bcl_send_unreliable(
     data: *const u8,
     len: usize,
 ) -> c_int {
-    call::status("bcl_send_unreliable", || {
+    call::hot_status("bcl_send_unreliable", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         range(data, len, "data")?;
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn bcl_post(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::status("bcl_post", || {
+    call::hot_status("bcl_post", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         range(buffer, len, "buffer")?;

@@ -73,7 +73,7 @@ pub unsafe extern "C" fn bcl_put(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::status("bcl_put", || {
+    call::hot_status("bcl_put", || {
         range(data, len, "data")?;
         let action = Action::Put {
             from: data,
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn bcl_get(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::status("bcl_get", || {
+    call::hot_status("bcl_get", || {
         range(buffer, len, "buffer")?;
         let action = Action::Get {
             to: buffer,
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn bcl_fetch_add(
     add: u64,
     cookie: u64,
 ) -> c_int {
-    call::status("bcl_fetch_add", || {
+    call::hot_status("bcl_fetch_add", || {
         let action = Action::Atomic(Atomic::FetchAdd(add));
         // SAFETY: no memory of this process takes part.
         unsafe { start(port, peer, window, offset, action, NO_MEMORY, cookie) }
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn bcl_compare_swap(
     desired: u64,
     cookie: u64,
 ) -> c_int {
-    call::status("bcl_compare_swap", || {
+    call::hot_status("bcl_compare_swap", || {
         let new = desired;
         let action = Action::Atomic(Atomic::CompareSwap { expected, new });
         // SAFETY: no memory of this process takes part.

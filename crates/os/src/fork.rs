@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::time::Timespec;
+
 use crate::{fd, process};
 
 /// Threads that keep forks off.
@@ -18,7 +20,10 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 /// A fork waits no longer: who holds it off for so long is stopped.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks, once yielding has not helped.
-const PAUSE: Duration = Duration::from_micros(50);
+const PAUSE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000,
+};
 
 thread_local! {
     /// How deep this thread is in [`held_off`].
@@ -75,7 +80,8 @@ fn wait_until(is_so: impl Fn() -> bool) {
         if Instant::now() > *deadline.get_or_insert_with(|| Instant::now() + PATIENCE) {
             return;
         }
-        thread::sleep(PAUSE);
+        // Past the C library, where a thread that is to be canceled would end.
+        let _ = rustix::thread::nanosleep(&PAUSE);
     }
 }
 

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bcl_os::{Fd, PerProcess};
+use bcl_shm::cancel;
 use bcl_shm::mapping::Mapping;
 use bcl_shm::memfd::{self, Writers};
 use bcl_shm::sync::{AtomicU64, Ordering};
@@ -222,6 +223,9 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        // The descriptor is closed here and not with the other fields: that is a cancellation point.
+        let _off = cancel::Off::new();
+        drop(std::mem::replace(&mut self.backing, Backing::Map(0)));
         let mut regions = table();
         regions.remove(&(self.start() as usize));
         EPOCH.fetch_add(1, Ordering::Release);

@@ -5,10 +5,12 @@
 //!
 //! Read in this order: [`mapping`] and [`memfd`] (how memory is mapped and had), [`pair`] (the layout of the segment two
 //! ports share), [`cells`] and [`bytes`] (its rings), [`page`] (what a port shows to everybody),
-//! [`sleep`], [`fence`], [`bell`] and [`wait`] (how a receiver sleeps without costing the sender anything).
+//! [`sleep`], [`fence`], [`bell`] and [`wait`] (how a receiver sleeps without costing the sender anything), and [`cancel`],
+//! which concerns all of the library.
 
 pub mod bell;
 pub mod bytes;
+pub mod cancel;
 pub mod cells;
 pub mod fence;
 #[cfg(all(any(test, fuzzing), not(loom)))]

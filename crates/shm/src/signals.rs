@@ -2,6 +2,8 @@
 
 use rustix::io::Errno;
 
+use crate::cancel;
+
 /// Makes a call of which `signal` comes when it fails with `errno`. The signal is held back and taken away: the program
 /// hears of the failure from us, and its handlers and masks are its own.
 pub(crate) fn without_signal<T>(
@@ -22,6 +24,7 @@ pub(crate) fn without_signal<T>(
         let result = call();
         if matches!(result, Err(error) if error == errno) && !was_blocked {
             let at_once = std::mem::zeroed();
+            let _off = cancel::Off::new();
             libc::sigtimedwait(&held_back, std::ptr::null_mut(), &at_once);
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());

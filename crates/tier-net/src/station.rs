@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bcl_os::Fd;
 use bcl_port::{Shared, SystemHandle, Upcalls};
+use bcl_shm::cancel;
 use bcl_shm::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
@@ -85,6 +86,7 @@ impl Station {
         up: &mut U,
         act: impl FnOnce(&mut Engine, &mut U) -> R,
     ) -> R {
+        let _off = cancel::Off::new();
         let mut engine = self.lock();
         let visits = self.visits.load(Ordering::Relaxed);
         self.visits.store(visits.wrapping_add(1), Ordering::Relaxed);

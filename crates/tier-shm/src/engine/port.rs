@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bcl_node::Folder;
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls};
+use bcl_shm::cancel;
 use bcl_shm::page::{Counter, Page};
 use bcl_shm::sleep::Sleeper;
 use bcl_shm::sync::{Ordering, bump};
@@ -234,6 +235,7 @@ impl ShmPort {
         }
         link.after_returns(&self.port.page);
         if peer.gone && peer.incoming.inbox.unreleased() == 0 {
+            let _off = cancel::Off::new();
             self.peers.remove(message.slot);
         }
         true
@@ -382,16 +384,21 @@ impl ShmPort {
     fn peer_for(&mut self, address: Address) -> u32 {
         match self.peers.find(address) {
             Some(slot) => slot,
-            None => {
-                let slot = self.peers.add(Peer::new(address), true);
-                self.service.connect(&self.shared, address);
-                slot
-            }
+            None => self.contact(address),
         }
     }
 
     #[cold]
+    fn contact(&mut self, address: Address) -> u32 {
+        let _off = cancel::Off::new();
+        let slot = self.peers.add(Peer::new(address), true);
+        self.service.connect(&self.shared, address);
+        slot
+    }
+
+    #[cold]
     fn take_notices(&mut self, up: &mut impl Upcalls) -> bool {
+        let _off = cancel::Off::new();
         let notices = self.shared.take_notices();
         let any = !notices.is_empty();
         for notice in notices {
@@ -526,6 +533,7 @@ impl ShmPort {
     /// before the operations fail and give it back to the program.
     #[cold]
     fn cut(&mut self, slot: u32, up: &mut impl Upcalls) {
+        let _off = cancel::Off::new();
         bump(self.port.page.counter(Counter::ProtocolErrors), 1);
         if let Some(link) = self.peers.get_mut(slot).and_then(|peer| peer.link.as_ref()) {
             self.service.drop_link(link.id);
