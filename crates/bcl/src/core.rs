@@ -92,9 +92,19 @@ impl Core {
         Ok(())
     }
 
+    /// Whether anything still happens on the port by itself.
+    #[inline]
+    fn check_background(&self) -> Result<(), Error> {
+        match self.tiers.shared().failure() {
+            None => Ok(()),
+            Some(why) => Err(Error::Background(why.to_owned())),
+        }
+    }
+
     #[inline]
     fn check_room(&self) -> Result<(), Error> {
         self.check()?;
+        self.check_background()?;
         let posts = self.state.matching.posted();
         if self.state.ops.len() - posts.min(self.state.ops.len()) + self.state.sends.len()
             >= QUEUE_DEPTH
@@ -139,6 +149,7 @@ impl Core {
     #[inline]
     pub fn send_unreliable(&mut self, to: Address, data: &[u8]) -> Result<(), Error> {
         self.check()?;
+        self.check_background()?;
         check_peer(to)?;
         let sent = self.tiers.send_unreliable(to, data, &mut self.state);
         let was_taken = sent.map_err(|limit| {
@@ -191,6 +202,7 @@ impl Core {
         cookie: u64,
     ) -> Result<(), Error> {
         self.check()?;
+        self.check_background()?;
         check_channel(channel)?;
         if self.state.matching.posted() >= POSTS_MAX {
             return Err(Error::QueueFull { limit: POSTS_MAX });
@@ -246,6 +258,7 @@ impl Core {
         access: Access,
     ) -> Result<(), Error> {
         self.check()?;
+        self.check_background()?;
         if window >= bcl_port::WINDOW_COUNT {
             let last = bcl_port::WINDOW_COUNT - 1;
             return Err(Error::invalid(format!(
@@ -321,6 +334,9 @@ impl Core {
         if self.watchers > 0 {
             self.after_watched_poll(event.is_some());
         }
+        if event.is_none() {
+            self.check_background()?;
+        }
         Ok(event)
     }
 
@@ -369,6 +385,7 @@ impl Core {
                 self.mind_watchers();
                 return Ok(Some(event));
             }
+            self.check_background()?;
             if deadline.is_now() {
                 self.mind_watchers();
                 return Ok(None);
@@ -408,10 +425,11 @@ impl Core {
             Which::Recv => !self.state.recvs.is_empty(),
             Which::Any => self.state.has_events(),
         };
-        if armed && !has_event {
+        let sleeps = armed && !has_event && self.check_background().is_ok();
+        if sleeps {
             self.tiers.count(Counter::Sleeps);
         }
-        armed && !has_event
+        sleeps
     }
 
     /// Asleep in the eyes of the peers, with all that they have to ring for. False: something has moved,

@@ -55,6 +55,9 @@ pub enum Error {
     /// The launcher or another process of the job failed.
     #[error("{0}")]
     Job(String),
+    /// A background thread of the port has died: nothing can be done with the port but to take its events and close it.
+    #[error("{0}")]
+    Background(String),
     /// A system call failed in a way of its own.
     #[error("{what}: {errno}")]
     System {

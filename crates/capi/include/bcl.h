@@ -89,7 +89,8 @@ enum {
     BCL_ERR_CONFIGURATION = -11,  /* a setting in the environment is wrong */
     BCL_ERR_JOB = -12,            /* the launcher or another process of the job failed */
     BCL_ERR_SYSTEM = -13,         /* a system call failed; bcl_last_error says which and how */
-    BCL_ERR_INTERNAL = -14,       /* a defect of BCL itself; please report it */
+    BCL_ERR_INTERNAL = -14,       /* a defect of BCL itself, or a background thread of the port has died; please
+                                     report it. The port can still be closed [SEM-9.3] */
 
     /* Of events: how an operation ended. */
     BCL_ERR_TRUNCATED = -32,      /* the message is longer than the buffer; nothing was written; both sides know */

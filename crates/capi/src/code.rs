@@ -68,6 +68,7 @@ pub fn of_call(error: &Error) -> c_int {
         Error::NoDescriptors(_) => NO_DESCRIPTORS,
         Error::Configuration(_) => CONFIGURATION,
         Error::Job(_) => JOB,
+        Error::Background(_) => INTERNAL,
         // What a later version of the library adds is a failure of the system until the header names it.
         _ => SYSTEM,
     }

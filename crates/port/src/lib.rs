@@ -7,8 +7,10 @@
 //! - [`Shared`]: what the program and the background threads of all tiers need of one port: its page of counters, its
 //!   bell, and its windows;
 //! - [`WindowTable`] and [`Region`]: memory that peers act on, and buffers that they can map;
+//! - [`background`]: how ports and the background thread of a tier reach each other, and what its death means;
 //! - [`exit`] and [`thread`]: what a library must see to in a process that is not its own, beside `bcl_os`.
 
+pub mod background;
 pub mod exit;
 pub mod handles;
 mod region;

@@ -1,7 +1,7 @@
 //! What a port's program and the background threads of its tiers have in common.
 
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bcl_shm::bell::{self, Bell};
@@ -23,6 +23,7 @@ pub struct Shared {
     /// Rung by peers, and by threads, while the port sleeps.
     pub bell: Bell,
     windows: Mutex<WindowTable>,
+    failure: OnceLock<String>,
 }
 
 impl Shared {
@@ -33,7 +34,20 @@ impl Shared {
             page,
             bell,
             windows: Mutex::default(),
+            failure: OnceLock::new(),
         }
+    }
+
+    /// Why the port is of no use any more, if a background thread of it has died.
+    #[inline]
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
+    /// The port is of no use from now on; who sleeps on it wakes. The first reason counts.
+    pub(crate) fn fail(&self, why: String) {
+        let _ = self.failure.set(why);
+        self.wake();
     }
 
     /// The port's windows; held by a thread while it acts on one for a peer.

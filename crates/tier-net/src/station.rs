@@ -75,6 +75,16 @@ impl Station {
         })
     }
 
+    /// What all tiers of the port share.
+    pub(crate) fn port(&self) -> &Arc<Shared> {
+        &self.port
+    }
+
+    /// The way to the thread that watches the port.
+    pub(crate) fn watcher(&self) -> &Arc<Mailbox> {
+        &self.watcher
+    }
+
     fn lock(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }

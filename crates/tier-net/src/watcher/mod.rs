@@ -16,8 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bcl_os::{Fd, PerProcess};
-use rustix::event::EventfdFlags;
+use bcl_os::PerProcess;
 
 use crate::engine::open::OpenError;
 use crate::station::Station;
@@ -28,40 +27,14 @@ const FAREWELL: Duration = Duration::from_millis(100);
 
 /// What a port asks of the thread.
 #[derive(Debug)]
-enum Command {
+pub enum Command {
     Join(Arc<Station>),
     Leave(Arc<Station>, SyncSender<()>),
     Stop,
 }
 
 /// How ports reach the thread.
-#[derive(Debug)]
-pub struct Mailbox {
-    commands: Mutex<Vec<Command>>,
-    wake: Fd,
-}
-
-impl Mailbox {
-    fn send(&self, command: Command) {
-        self.lock().push(command);
-        self.kick();
-    }
-
-    /// Has the thread look at all ports.
-    pub fn kick(&self) {
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-
-    /// What ports have asked for since the last time.
-    fn take(&self) -> Vec<Command> {
-        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
-        std::mem::take(&mut *self.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Command>> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub type Mailbox = bcl_port::background::Mailbox<Command>;
 
 struct Running {
     mailbox: Arc<Mailbox>,
@@ -81,6 +54,8 @@ pub fn join(
 ) -> Result<Arc<Station>, OpenError> {
     bcl_port::exit::at_exit(farewell);
     let mut current = running();
+    // One that has died does nothing for anybody: its ports know, and another begins.
+    drop(current.take_if(|running| running.mailbox.has_ended()));
     let started = match current.take() {
         Some(running) => running,
         None => start().map_err(OpenError::Thread)?,
@@ -90,6 +65,7 @@ pub fn join(
     match &made {
         Ok(station) => {
             running.stations.push(Arc::clone(station));
+            running.mailbox.enroll(station.port());
             running.mailbox.send(Command::Join(Arc::clone(station)));
         }
         Err(_) if running.stations.is_empty() => stop(current.take()),
@@ -100,14 +76,19 @@ pub fn join(
 
 /// Returns when the thread no longer touches the port; the last port ends the thread.
 pub fn leave(station: &Arc<Station>) {
+    let mailbox = station.watcher();
+    mailbox.dismiss(station.port());
+    let (done, wait) = std::sync::mpsc::sync_channel(1);
+    mailbox.send(Command::Leave(Arc::clone(station), done));
+    // An error if the thread has died: then it touches nothing either.
+    let _ = wait.recv();
     let mut current = running();
-    let Some(running) = current.as_mut() else {
+    let Some(running) = current
+        .as_mut()
+        .filter(|running| Arc::ptr_eq(&running.mailbox, mailbox))
+    else {
         return;
     };
-    let (done, wait) = std::sync::mpsc::sync_channel(1);
-    let command = Command::Leave(Arc::clone(station), done);
-    running.mailbox.send(command);
-    let _ = wait.recv();
     running
         .stations
         .retain(|other| !Arc::ptr_eq(other, station));
@@ -129,14 +110,9 @@ fn farewell(_: i32) {
 }
 
 fn start() -> io::Result<Running> {
-    let wake =
-        Fd::make(|| rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))?;
-    let mailbox = Arc::new(Mailbox {
-        commands: Mutex::default(),
-        wake,
-    });
+    let mailbox = Mailbox::new("bcl-net")?;
     let mut watcher = Watcher::new(Arc::clone(&mailbox))?;
-    let thread = bcl_port::thread::spawn_without_signals("bcl-net", move || watcher.run())?;
+    let thread = mailbox.spawn(move || watcher.run())?;
     Ok(Running {
         mailbox,
         thread,

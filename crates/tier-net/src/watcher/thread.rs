@@ -7,6 +7,7 @@ use std::time::Instant;
 use bcl_os::Fd;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
 
 use super::watched::Watched;
 use super::{Command, Mailbox};
@@ -26,7 +27,7 @@ impl Watcher {
     pub fn new(mailbox: Arc<Mailbox>) -> io::Result<Self> {
         let epoll = Fd::make(|| epoll::create(CreateFlags::CLOEXEC))?;
         let data = EventData::new_u64(MAILBOX);
-        epoll::add(&epoll, &mailbox.wake, data, EventFlags::IN)?;
+        epoll::add(&epoll, mailbox.as_ref(), data, EventFlags::IN)?;
         Ok(Self {
             epoll,
             mailbox,
@@ -35,21 +36,23 @@ impl Watcher {
         })
     }
 
-    pub fn run(&mut self) {
+    /// Until told to stop, or until the kernel does not let it wait.
+    pub fn run(&mut self) -> Result<(), Errno> {
         let mut events = Vec::with_capacity(64);
         loop {
             events.clear();
             let patience = self.patience();
             let room = rustix::buffer::spare_capacity(&mut events);
             let waited = epoll::wait(&self.epoll, room, patience.as_ref());
-            if matches!(waited, Err(errno) if errno != rustix::io::Errno::INTR) {
-                return;
+            match waited {
+                Err(errno) if errno != Errno::INTR => return Err(errno),
+                _ => {}
             }
             for event in &events {
                 let number = event.data.u64();
                 if number == MAILBOX {
                     if !self.obey() {
-                        return;
+                        return Ok(());
                     }
                     self.watched.iter_mut().for_each(Watched::look_now);
                 } else if let Some(watched) = self.find(number) {

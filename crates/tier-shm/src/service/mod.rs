@@ -17,19 +17,17 @@ mod turn_away;
 
 pub use shared::ShmShared;
 
-use std::collections::{BTreeSet, VecDeque};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::collections::BTreeSet;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bcl_node::{Bound, Folder};
-use bcl_os::{Fd, PerProcess};
-use bcl_port::{RmaOp, exit, thread};
+use bcl_os::PerProcess;
+use bcl_port::{RmaOp, exit};
 use bcl_shm::mapping::Mapping;
 use bcl_types::{Address, Cause, OpError, OpId};
-use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
 use crate::engine::link::Link;
@@ -131,43 +129,8 @@ enum Command {
     Stop,
 }
 
-#[derive(Debug)]
-struct Mailbox {
-    /// `None` once the thread has ended: who waits for an answer then learns that none will come.
-    commands: Mutex<Option<VecDeque<Command>>>,
-    wake: Fd,
-}
-
-impl Mailbox {
-    fn send(&self, command: Command) {
-        if let Some(commands) = &mut *self.lock() {
-            commands.push_back(command);
-        }
-        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-
-    fn take(&self) -> VecDeque<Command> {
-        let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
-        self.lock().as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<VecDeque<Command>>> {
-        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wake.as_fd()
-    }
-}
-
-/// Dropped when the thread ends, even by a panic.
-struct Ending(Arc<Mailbox>);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        *self.0.lock() = None;
-    }
-}
+/// How ports reach the thread.
+type Mailbox = bcl_port::background::Mailbox<Command>;
 
 /// A port's way to the thread.
 #[derive(Debug, Clone)]
@@ -194,6 +157,8 @@ impl Service {
     pub(crate) fn join(address: Address) -> Result<Self, OpenError> {
         exit::at_exit(farewell);
         let mut current = running();
+        // One that has died does nothing for anybody: its ports know, and another begins.
+        drop(current.take_if(|running| running.service.mailbox.has_ended()));
         if current.is_none() {
             *current = Some(Running::start().map_err(OpenError::Thread)?);
         }
@@ -213,6 +178,7 @@ impl Service {
 
     /// Hands a new port over.
     pub(crate) fn open_port(&self, shared: Arc<ShmShared>, bound: Bound, folder: Arc<Folder>) {
+        self.mailbox.enroll(&shared.port);
         self.mailbox.send(Command::Open {
             shared,
             bound,
@@ -222,6 +188,7 @@ impl Service {
 
     /// Returns when the thread no longer touches anything of the port; the last port ends the thread.
     pub(crate) fn close_port(&self, shared: &Arc<ShmShared>) {
+        self.mailbox.dismiss(&shared.port);
         let (done, wait) = std::sync::mpsc::sync_channel(1);
         self.mailbox.send(Command::Close {
             port: shared.port.address,
@@ -234,7 +201,10 @@ impl Service {
     /// One port fewer.
     fn leave(&self, port: Address) {
         let mut current = running();
-        let Some(running) = current.as_mut() else {
+        let Some(running) = current
+            .as_mut()
+            .filter(|running| Arc::ptr_eq(&running.service.mailbox, &self.mailbox))
+        else {
             return;
         };
         running.ports.remove(&port);
@@ -282,18 +252,9 @@ impl Service {
 
 impl Running {
     fn start() -> Result<Self, std::io::Error> {
-        let wake =
-            Fd::make(|| rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))?;
-        let mailbox = Arc::new(Mailbox {
-            commands: Mutex::new(Some(VecDeque::new())),
-            wake,
-        });
+        let mailbox = Mailbox::new("bcl-service")?;
         let state = state::State::new(Arc::clone(&mailbox))?;
-        let ending = Ending(Arc::clone(&mailbox));
-        let thread = thread::spawn_without_signals("bcl-service", move || {
-            let _ending = ending;
-            run::run(state);
-        })?;
+        let thread = mailbox.spawn(move || run::run(state))?;
         Ok(Self {
             service: Service { mailbox },
             thread: Some(thread),

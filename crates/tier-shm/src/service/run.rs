@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use bcl_types::{Address, Cause};
 use rustix::event::Timespec;
 use rustix::event::epoll;
+use rustix::io::Errno;
 
 use super::state::{Entry, MAILBOX, PROCESS_BIT, Port, State, Token};
 use super::{Command, greet, jobs, linked, meet};
 
-/// Runs until told to stop.
-pub fn run(mut state: State) {
+/// Runs until told to stop, or until the kernel does not let it wait.
+pub fn run(mut state: State) -> Result<(), Errno> {
     let mut events = Vec::with_capacity(64);
     loop {
         events.clear();
@@ -23,14 +24,15 @@ pub fn run(mut state: State) {
             rustix::buffer::spare_capacity(&mut events),
             patience.as_ref(),
         );
-        if matches!(waited, Err(errno) if errno != rustix::io::Errno::INTR) {
-            return;
+        match waited {
+            Err(errno) if errno != Errno::INTR => return Err(errno),
+            _ => {}
         }
         for event in &events {
             let data = event.data.u64();
             if data == MAILBOX {
                 if !take_commands(&mut state) {
-                    return;
+                    return Ok(());
                 }
             } else {
                 on_event(&mut state, data, event.flags);

@@ -72,7 +72,7 @@ impl State {
         let epoll = Fd::make(|| epoll::create(CreateFlags::CLOEXEC))?;
         epoll::add(
             &epoll,
-            mailbox.as_fd(),
+            mailbox.as_ref(),
             EventData::new_u64(MAILBOX),
             EventFlags::IN,
         )?;
