@@ -136,6 +136,7 @@ impl From<bcl_tier_shm::OpenError> for Error {
             }
             OpenError::Folder(_) => Self::Folder(error.to_string()),
             OpenError::Memory(memory) => memory.into(),
+            OpenError::Refused(refused) => refused.into(),
             OpenError::Bell(errno) => of_system("making a pipe for wake-ups", errno),
             OpenError::Thread(error) => no_thread(&error),
         }
@@ -160,9 +161,22 @@ impl From<bcl_tier_net::OpenError> for Error {
             OpenError::Bind(_) | OpenError::Interface(_) | OpenError::Socket(_) => {
                 Self::Configuration(error.to_string())
             }
-            OpenError::Random(errno) => of_system("asking the kernel for random numbers", errno),
+            OpenError::Refused(refused) => refused.into(),
+            OpenError::Random(error) => Self::System {
+                what: "asking the kernel for random numbers (getrandom, /dev/urandom)",
+                errno: Errno::from_io_error(&error).unwrap_or(Errno::NOSYS),
+            },
             OpenError::Descriptor(errno) => of_system("duplicating a socket", errno),
             OpenError::Thread(error) => no_thread(&error),
+        }
+    }
+}
+
+impl From<bcl_node::sandbox::Refused> for Error {
+    fn from(refused: bcl_node::sandbox::Refused) -> Self {
+        Self::System {
+            what: refused.what,
+            errno: refused.errno,
         }
     }
 }
@@ -192,8 +206,8 @@ fn no_thread(error: &std::io::Error) -> Error {
             "cannot start the background thread: {error}; raise the limit (ulimit -u, ulimit -v)"
         )),
         _ => Error::System {
-            what: "starting the background thread",
-            errno: Errno::IO,
+            what: "starting the background thread (clone)",
+            errno: Errno::from_io_error(error).unwrap_or(Errno::IO),
         },
     }
 }

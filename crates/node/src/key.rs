@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::{env, fmt};
 
 use hmac::{Hmac, KeyInit, Mac};
-use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::Sha256;
 
 use crate::file::{self, FileError};
@@ -123,9 +122,7 @@ impl JobKey {
     /// A new key from the kernel's random numbers.
     pub fn random() -> Result<JobKey, KeyError> {
         let mut bytes = [0; 32];
-        // Up to 256 bytes come whole or not at all.
-        getrandom(&mut bytes, GetRandomFlags::empty())
-            .map_err(|errno| KeyError::NoRandomness(errno.into()))?;
+        bcl_os::random(&mut bytes).map_err(KeyError::NoRandomness)?;
         Ok(JobKey(bytes))
     }
 

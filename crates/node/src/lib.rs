@@ -9,6 +9,7 @@
 //! - [`Nodes`]: the file that names nodes and says where their packets go, for jobs on several hosts.
 //! - [`watch`]: when a peer process has ended, and how.
 //! - [`read_text`]: files that somebody has named, and that may be none.
+//! - [`sandbox`]: what to do where system calls are refused.
 //!
 //! Everything that arrives from another process is checked here before anybody uses it.
 
@@ -21,6 +22,7 @@ pub mod handshake;
 mod interfaces;
 mod key;
 mod nodes;
+pub mod sandbox;
 mod sockopt;
 pub mod watch;
 

@@ -171,7 +171,7 @@ fn a_process_that_was_gone_before_we_looked() {
 
 #[test]
 fn our_own_pidfd_says_that_we_live() {
-    let pidfd = own_pidfd().unwrap();
+    let pidfd = own_pidfd().unwrap().unwrap();
     let (sock, _other) = std::os::unix::net::UnixStream::pair().unwrap();
     let ourselves = PeerProcess::open(&sock, Some(pidfd)).unwrap();
     assert!(ourselves.as_fd().is_some());

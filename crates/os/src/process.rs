@@ -78,15 +78,12 @@ pub fn beacon() -> Option<Beacon> {
 
 /// Each word is set once: threads that draw at the same time end up with the same beacon.
 fn draw(page: &Page) -> Option<()> {
-    let mut words = [0u64; 2];
-    // SAFETY: the kernel fills at most the 16 bytes of both words.
-    let got = unsafe { libc::getrandom(words.as_mut_ptr().cast(), 16, 0) };
-    if got != 16 {
-        return None;
-    }
-    for (place, word) in page.beacon.iter().zip(words) {
+    for place in &page.beacon {
+        let mut word = [0; 8];
+        crate::random(&mut word).ok()?;
         // Not 0, which is what a child's page says. Lost if another thread was faster.
-        let _ = place.compare_exchange(0, word | 1, Ordering::AcqRel, Ordering::Acquire);
+        let word = u64::from_ne_bytes(word) | 1;
+        let _ = place.compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire);
     }
     Some(())
 }

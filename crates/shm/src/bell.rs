@@ -54,9 +54,10 @@ impl Bell {
 pub fn ring(ringer: BorrowedFd<'_>) {
     // Nobody is told of a reader that is dead: its end is news of its own.
     let _ = without_signal(libc::SIGPIPE, Errno::PIPE, || match write_nowait(ringer) {
-        // Linux before 6.4 knows no such flag for pipes. What is left then is a moment in which a
-        // hostile holder could fill a pipe that it made blocking.
-        Err(Errno::OPNOTSUPP) if is_writable(ringer) => rustix::io::write(ringer, &[1]).map(drop),
+        written @ (Ok(()) | Err(Errno::AGAIN | Errno::PIPE)) => written,
+        // Linux before 6.4 knows no such flag for pipes, and a sandbox may refuse the call. What is left then is a moment
+        // in which a hostile holder could fill a pipe that it made blocking.
+        Err(_) if is_writable(ringer) => rustix::io::write(ringer, &[1]).map(drop),
         written => written,
     });
 }

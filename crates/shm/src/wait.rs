@@ -93,7 +93,7 @@ impl Waiter {
         if waited > limit {
             return Advice::Sleep;
         }
-        rustix::thread::sched_yield();
+        std::thread::yield_now();
         self.learn(before.elapsed().as_nanos() as u64);
         Advice::Yielded
     }

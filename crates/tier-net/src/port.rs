@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_node::{JobKey, Nodes};
+use bcl_node::{JobKey, Nodes, sandbox};
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, OpId};
 
@@ -33,6 +33,7 @@ impl NetPort {
     /// # Errors
     /// When it cannot be had, or not as wished; the text says what to do.
     pub fn open(shared: &Arc<Shared>, key: &JobKey, wish: Wish) -> Result<Self, OpenError> {
+        sandbox::check_udp()?;
         let nodes = Nodes::load()?;
         let station = watcher::join(|mailbox| {
             let engine = Engine::open(shared, key, wish, nodes)?;

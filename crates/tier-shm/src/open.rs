@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bcl_node::sandbox::{self, Refused};
 use bcl_node::{Bound, Folder, FolderError, JobKey};
 use bcl_port::Shared;
 use bcl_shm::bell::Bell;
@@ -48,6 +49,9 @@ pub enum OpenError {
     /// This process has such a port, in another folder.
     #[error("this process has a port {0} already, in another socket folder: choose another number")]
     Twice(Address),
+    /// A system call that this process may not make.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// The background thread.
     #[error("cannot start the background thread: {0}")]
     Thread(std::io::Error),
@@ -56,6 +60,7 @@ pub enum OpenError {
 impl ShmPort {
     /// Opens a port: from now on peers can find it.
     pub fn open(config: &Config) -> Result<Self, OpenError> {
+        sandbox::check_local()?;
         let folder = Folder::open(&config.folder)?;
         // Names that killed processes left, and that nobody else would come across ([SEM-1.3]).
         let _ = folder.sweep();

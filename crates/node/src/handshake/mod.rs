@@ -19,8 +19,7 @@ mod server;
 mod transcript;
 mod wire;
 
-use rustix::io::Errno;
-use rustix::rand::{GetRandomFlags, getrandom};
+use std::io;
 
 pub use client::{Challenged, Client};
 pub use refusal::{Failure, Reason, Refusal, Side, refuse};
@@ -60,10 +59,9 @@ pub struct Nonce(pub [u8; 16]);
 
 impl Nonce {
     /// A new nonce from the kernel's random numbers.
-    pub fn random() -> Result<Nonce, Errno> {
+    pub fn random() -> io::Result<Nonce> {
         let mut bytes = [0; 16];
-        // Up to 256 bytes come whole or not at all.
-        getrandom(&mut bytes, GetRandomFlags::empty())?;
+        bcl_os::random(&mut bytes)?;
         Ok(Nonce(bytes))
     }
 }

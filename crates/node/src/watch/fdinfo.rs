@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_pidfd_of_our_own() {
-        let pidfd = crate::watch::own_pidfd().unwrap();
+        let pidfd = crate::watch::own_pidfd().unwrap().unwrap();
         assert_eq!(
             pid_of(pidfd.as_fd()),
             Some(Pid::Visible(std::process::id() as i32))
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_passed_pidfd_must_be_of_the_peer() {
-        let pidfd = crate::watch::own_pidfd().unwrap();
+        let pidfd = crate::watch::own_pidfd().unwrap().unwrap();
         let own = std::process::id() as i32;
         assert!(is_of_process(pidfd.as_fd(), own));
         assert!(!is_of_process(pidfd.as_fd(), own + 1));

@@ -64,9 +64,12 @@ impl PeerProcess {
     }
 }
 
-/// A pidfd of this process, to pass to a peer.
-pub fn own_pidfd() -> io::Result<Fd> {
-    Ok(Fd::make(|| pidfd_open(getpid(), PidfdFlags::empty()))?)
+/// A pidfd of this process, to pass to a peer; `None` where the call is refused, as under some seccomp filters.
+pub fn own_pidfd() -> io::Result<Option<Fd>> {
+    match Fd::make(|| pidfd_open(getpid(), PidfdFlags::empty())) {
+        Err(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => Ok(None),
+        opened => Ok(Some(opened?)),
+    }
 }
 
 /// Whether the process that listens at the other end of `sock` has ended, while a child of it that

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bcl_node::sandbox::Refused;
 use bcl_node::{JobKey, Nodes, NodesError};
 use bcl_port::Shared;
 use bcl_proto::{Config, Endpoint, Span};
@@ -66,7 +67,10 @@ pub enum OpenError {
     Socket(std::io::Error),
     /// Numbers that nobody can guess.
     #[error("asking the kernel for random numbers: {0}")]
-    Random(Errno),
+    Random(std::io::Error),
+    /// A system call that this process may not make.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// A second descriptor of a source.
     #[error("duplicating a socket: {0}")]
     Descriptor(Errno),
@@ -163,8 +167,7 @@ fn wall_clock_ns() -> u64 {
 
 fn seed() -> Result<[u64; 2], OpenError> {
     let mut bytes = [0; 16];
-    let flags = rustix::rand::GetRandomFlags::empty();
-    rustix::rand::getrandom(&mut bytes, flags).map_err(OpenError::Random)?;
+    bcl_os::random(&mut bytes).map_err(OpenError::Random)?;
     let [low, high] = [0, 8].map(|at| bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes));
     Ok([low, high])
 }

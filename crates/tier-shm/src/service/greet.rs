@@ -61,7 +61,7 @@ enum Stage {
 #[derive(Debug)]
 struct Welcome {
     bytes: Vec<u8>,
-    pidfd: Fd,
+    pidfd: Option<Fd>,
     linked: Linked,
     link: Link,
 }
@@ -322,8 +322,12 @@ fn prepare(
 ) -> Result<Welcome, Refused> {
     let offer =
         Offer::decode(&proved.offer).ok_or((Reason::Version, bcl_shm::pair::LAYOUT_VERSION))?;
-    let [segment, page, ringer, pidfd]: [Fd; 4] =
-        fds.try_into().map_err(|_| (Reason::Protocol, 0))?;
+    let mut fds = fds.into_iter();
+    let (Some(segment), Some(page), Some(ringer), pidfd, None) =
+        (fds.next(), fds.next(), fds.next(), fds.next(), fds.next())
+    else {
+        return Err((Reason::Protocol, 0));
+    };
     let port = state.ports.get(&visitor.port);
     let shared = &port.ok_or((Reason::Closing, 0))?.shared;
 
@@ -346,7 +350,7 @@ fn prepare(
         port: visitor.port,
         peer: proved.client,
         sock,
-        pidfd: Some(pidfd),
+        pidfd,
     };
     let (linked, link) = Linked::new(parts, shared, pair, page, ringer, &offer, segment_len);
     Ok(Welcome {
@@ -367,11 +371,8 @@ fn admit(state: &mut State, token: Token, visitor: Visitor, welcome: Box<Welcome
         return visitor.refuse((Reason::Closing, 0));
     };
     let shared = Arc::clone(&port.shared);
-    let fds = [
-        shared.page_fd.as_fd(),
-        shared.port.bell.ringer(),
-        welcome.pidfd.as_fd(),
-    ];
+    let mut fds = vec![shared.page_fd.as_fd(), shared.port.bell.ringer()];
+    fds.extend(welcome.pidfd.as_ref().map(AsFd::as_fd));
     match fdpass::send(&visitor.sock, &welcome.bytes, &fds) {
         Ok(()) => {}
         Err(FdPassError::NoDescriptors) => {

@@ -64,7 +64,7 @@ struct Proof {
     bytes: Vec<u8>,
     pair: PairEnd,
     segment: Fd,
-    pidfd: Fd,
+    pidfd: Option<Fd>,
     /// To be given up then.
     deadline: Instant,
 }
@@ -158,7 +158,7 @@ fn hello(
         .get(&port)
         .map(|port| port.shared.clone())
         .ok_or(Errno::BADF)?;
-    let nonce = Nonce::random()?;
+    let nonce = Nonce::random().map_err(|_| Errno::CONNREFUSED)?;
     let (client, hello) = Client::start(&shared.key, Purpose::Connect, port, to, nonce);
     match fdpass::send(&sock, &hello, &[]) {
         // A peer that has closed already may have said why.
@@ -271,12 +271,12 @@ fn show(
     proof: Box<Proof>,
 ) -> Result<(), Option<OpError>> {
     let shared = calling_port(state, token).ok_or(Some(OpError::NoPort))?;
-    let fds = [
+    let mut fds = vec![
         proof.segment.as_fd(),
         shared.page_fd.as_fd(),
         shared.port.bell.ringer(),
-        proof.pidfd.as_fd(),
     ];
+    fds.extend(proof.pidfd.as_ref().map(AsFd::as_fd));
     let stage = match fdpass::send(&sock, &proof.bytes, &fds) {
         Ok(()) | Err(FdPassError::Closed) => Stage::Welcome(sock, client, Box::new(proof.pair)),
         Err(FdPassError::NoDescriptors) if Instant::now() < proof.deadline => {
@@ -308,7 +308,11 @@ fn connected(
         ours: LAYOUT_VERSION,
         theirs: 0,
     }))?;
-    let [page, ringer, pidfd]: [Fd; 3] = fds.try_into().map_err(|_| Some(OpError::Protocol))?;
+    let mut fds = fds.into_iter();
+    let (Some(page), Some(ringer), pidfd, None) = (fds.next(), fds.next(), fds.next(), fds.next())
+    else {
+        return Err(Some(OpError::Protocol));
+    };
     let page = memfd::adopt(page.as_fd(), PAGE_LEN, false).map_err(|error| {
         Some(match error {
             memfd::Error::NoMemory { .. } => OpError::NoMemory,
@@ -325,7 +329,7 @@ fn connected(
         port,
         peer,
         sock,
-        pidfd: Some(pidfd),
+        pidfd,
     };
     let segment_len = Geometry::DEFAULT.segment_len();
     let (linked, link) = Linked::new(
