@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use crate::sockopt;
+use crate::key::JobKey;
+use crate::{sockopt, user_namespace};
 
 /// What the kernel says about the process at the other end of a Unix socket: the one that
 /// connected or, seen from the connecting side, the one that began to listen.
@@ -28,11 +29,13 @@ pub fn peer_credentials(sock: impl AsFd) -> io::Result<PeerCredentials> {
 }
 
 /// Whether a process of user `peer_uid` may talk to one of `own_uid` in a job that allows
-/// `allowed` besides.
+/// `allowed` besides and has this key.
 ///
-/// Root always may: it can read our memory anyway, so refusing it would protect nothing.
-pub fn uid_allowed(peer_uid: u32, own_uid: u32, allowed: &[u32]) -> bool {
-    peer_uid == own_uid || peer_uid == 0 || allowed.contains(&peer_uid)
+/// Root always may: it can read our memory anyway, so refusing it would protect nothing. An id that may stand for anybody
+/// says nothing about its user; a key that is a secret does, and is proved afterwards.
+pub fn uid_allowed(peer_uid: u32, own_uid: u32, allowed: &[u32], key: &JobKey) -> bool {
+    let is_known = peer_uid == own_uid || peer_uid == 0 || allowed.contains(&peer_uid);
+    is_known && (key.is_secret() || !user_namespace::may_be_anybody(peer_uid))
 }
 
 #[cfg(test)]
@@ -51,10 +54,12 @@ mod tests {
 
     #[test]
     fn other_users_only_when_named() {
-        assert!(uid_allowed(1000, 1000, &[]));
-        assert!(uid_allowed(0, 1000, &[]));
-        assert!(!uid_allowed(1001, 1000, &[]));
-        assert!(!uid_allowed(1001, 0, &[]));
-        assert!(uid_allowed(1001, 1000, &[7, 1001]));
+        let key = JobKey::of_user(1000);
+        let allowed = |peer, own, others: &[u32]| uid_allowed(peer, own, others, &key);
+        assert!(allowed(1000, 1000, &[]));
+        assert!(allowed(0, 1000, &[]));
+        assert!(!allowed(1001, 1000, &[]));
+        assert!(!allowed(1001, 0, &[]));
+        assert!(allowed(1001, 1000, &[7, 1001]));
     }
 }

@@ -24,7 +24,10 @@ const MAX_FILE_BYTES: u64 = 1024;
 /// It is never sent: both ends of a connection prove that they know it (see
 /// [`handshake`](crate::handshake)).
 #[derive(Clone)]
-pub struct JobKey([u8; 32]);
+pub struct JobKey {
+    bytes: [u8; 32],
+    is_secret: bool,
+}
 
 /// Why there is no key. Never contains any part of one.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +104,22 @@ impl JobKey {
     /// **Not a secret**: anybody can compute it. It only keeps the processes of different users
     /// from meeting by accident; what keeps them out on purpose is the check of their uid.
     pub fn of_user(uid: u32) -> JobKey {
-        JobKey(digest("default", &uid.to_le_bytes()))
+        JobKey {
+            bytes: digest("default", &uid.to_le_bytes()),
+            is_secret: false,
+        }
+    }
+
+    fn secret(bytes: [u8; 32]) -> JobKey {
+        JobKey {
+            bytes,
+            is_secret: true,
+        }
+    }
+
+    /// Whether knowing it proves that somebody belongs to the job, since it was given and not derived from a user.
+    pub fn is_secret(&self) -> bool {
+        self.is_secret
     }
 
     /// A key from 32 to 128 hexadecimal digits. 64 digits are taken as they are, all other
@@ -123,12 +141,15 @@ impl JobKey {
     pub fn random() -> Result<JobKey, KeyError> {
         let mut bytes = [0; 32];
         bcl_os::random(&mut bytes).map_err(KeyError::NoRandomness)?;
-        Ok(JobKey(bytes))
+        Ok(JobKey::secret(bytes))
     }
 
     /// The key as 64 hexadecimal digits, for a launcher that passes it on.
     pub fn to_hex(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        self.bytes
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// A key for one purpose, from which the job's key cannot be found.
@@ -141,7 +162,7 @@ impl JobKey {
 
     /// A message authentication code over what is fed to it next.
     pub(crate) fn mac(&self) -> Hmac<Sha256> {
-        keyed(&self.0)
+        keyed(&self.bytes)
     }
 }
 
@@ -154,8 +175,8 @@ impl fmt::Debug for JobKey {
 fn parse(hex: &str, origin: impl Fn() -> String) -> Result<JobKey, KeyError> {
     let bytes = decode_hex(hex).ok_or_else(|| KeyError::NotHex { origin: origin() })?;
     Ok(match <[u8; 32]>::try_from(bytes.as_slice()) {
-        Ok(key) => JobKey(key),
-        Err(_) => JobKey(digest("given", &bytes)),
+        Ok(key) => JobKey::secret(key),
+        Err(_) => JobKey::secret(digest("given", &bytes)),
     })
 }
 

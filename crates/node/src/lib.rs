@@ -24,6 +24,7 @@ mod key;
 mod nodes;
 pub mod sandbox;
 mod sockopt;
+mod user_namespace;
 pub mod watch;
 
 pub use credentials::{PeerCredentials, peer_credentials, uid_allowed};

@@ -74,7 +74,7 @@ pub enum OpError {
     },
     /// The other user does not let us attach, or we do not let them.
     #[error(
-        "the users differ and the job does not allow it; list the user id in BCL_ALLOW_UIDS on both sides"
+        "the users differ and the job does not allow it; list the user id in BCL_ALLOW_UIDS on both sides. Users whom a container does not tell apart (all are 'nobody', 65534) need a job key (BCL_JOB_KEY_FILE)"
     )]
     NotAllowed,
     /// No tier reaches that node.

@@ -1,10 +1,12 @@
 //! Two processes that share nothing but the socket folder, as two containers do.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 
+use bcl::OpError;
 use bcl_testing::World;
-use bcl_testing::peer::{Peer, command};
+use bcl_testing::peer::{Peer, command, prepare};
 
 /// In pid, ipc and network namespaces of its own, and with a /dev/shm of 64 KiB; `None` if we may not.
 fn contained(world: &World) -> Option<Peer> {
@@ -77,4 +79,65 @@ fn a_shared_folder_is_enough() {
     assert_eq!((result, found), (Ok(()), len as u64));
     bcl_testing::random::check(len as u64, &bytes);
     assert!(peer.line().contains("sent"));
+}
+
+/// A key of a job's own.
+const KEY: &str = "0808080808080808080808080808080808080808080808080808080808080808";
+
+/// A process of this user in a user namespace without a map, where every user is "nobody"; `None` if we may not.
+fn unmapped(world: &World, uid: u32, key: Option<&str>) -> Option<Peer> {
+    let inner = command(world.folder(), &["obey"]);
+    let mut outer = std::process::Command::new("setpriv");
+    let (reuid, regid) = (format!("--reuid={uid}"), format!("--regid={uid}"));
+    let demote = [
+        reuid.as_str(),
+        regid.as_str(),
+        "--clear-groups",
+        "unshare",
+        "--user",
+    ];
+    let tried = std::process::Command::new("setpriv")
+        .args(demote)
+        .arg("true")
+        .status();
+    if !tried.is_ok_and(|status| status.success()) {
+        println!("user namespaces cannot be made here (not root?): nothing was checked");
+        return None;
+    }
+    outer.args(demote).arg(inner.get_program()).arg("obey");
+    prepare(&mut outer, world.folder());
+    // Others can connect to its socket, whatever it says to them.
+    outer
+        .env("BCL_ALLOW_UIDS", "4242")
+        .env_remove("BCL_JOB_KEY");
+    if let Some(key) = key {
+        outer.env("BCL_JOB_KEY", key);
+    }
+    Some(Peer::spawn(outer))
+}
+
+/// SEM-2.2: two users whom their namespaces do not map look the same, to each other and to themselves, and are not.
+#[test]
+fn strangers_who_look_the_same_need_a_key() {
+    let world: World = World::new();
+    fs::create_dir_all(world.folder()).expect("a folder can be made");
+    fs::set_permissions(world.folder(), fs::Permissions::from_mode(0o1777)).expect("it is ours");
+    let Some(mut first) = unmapped(&world, 4001, None) else {
+        return;
+    };
+    let stranger = unmapped(&world, 4002, None).expect("what went once goes twice");
+    let twin = unmapped(&world, 4001, None).expect("what went twice goes thrice");
+    for other in [&stranger, &twin] {
+        let answer = first.ask(&format!("meet {}", other.address));
+        assert!(answer.contains("NotAllowed"), "{answer}");
+    }
+    assert!(OpError::NotAllowed.to_string().contains("BCL_JOB_KEY_FILE"));
+    let mut keyed = unmapped(&world, 4001, Some(KEY)).expect("as before");
+    let other = unmapped(&world, 4002, Some(KEY)).expect("as before");
+    keyed.tell(&format!("meet {}", other.address));
+    let answer = keyed.ask(&format!("meet {}", first.address));
+    assert!(answer.contains("NotAllowed"), "{answer}");
+    let foreign = unmapped(&world, 4002, Some(&KEY.replace('8', "9"))).expect("as before");
+    let answer = keyed.ask(&format!("meet {}", foreign.address));
+    assert!(answer.contains("KeyMismatch"), "{answer}");
 }

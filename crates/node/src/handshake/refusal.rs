@@ -129,7 +129,8 @@ impl fmt::Display for Refusal {
             ),
             Reason::Uid => write!(
                 f,
-                "{by}: the job does not allow user {detail}: add the uid to BCL_ALLOW_UIDS"
+                "{by}: the job does not allow user {detail}: add the uid to BCL_ALLOW_UIDS; if it stands for \
+                 all users whom a container does not map, give the job a key (BCL_JOB_KEY_FILE)"
             ),
             Reason::NoPort => write!(
                 f,

@@ -18,12 +18,11 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
-use super::Notice;
 use super::linked::{self, Linked, Parts};
 use super::meet::RETRY;
 use super::offer::Offer;
 use super::state::{Entry, State, Token};
-use super::turn_away;
+use super::{Notice, ShmShared, turn_away};
 use crate::engine::link::Link;
 
 /// Whoever has not proved itself by then is shown the door.
@@ -161,7 +160,7 @@ fn welcome_or_refuse(state: &mut State, port: Address, sock: Fd) {
     let uid = peer_credentials(&sock).map(|peer| peer.uid);
     if !uid
         .as_ref()
-        .is_ok_and(|uid| uid_allowed(*uid, own_uid, &shared.allow_uids))
+        .is_ok_and(|uid| uid_allowed(*uid, own_uid, &shared.allow_uids, &shared.key))
     {
         let _ = fdpass::send(&sock, &refuse(Reason::Uid, uid.unwrap_or(u32::MAX)), &[]);
         state.count(port, Counter::RefusedUid);
@@ -239,6 +238,11 @@ fn on_hello(state: &State, visitor: &Visitor, bytes: &[u8]) -> Result<Server, Ov
     // Counters are for whoever may attach by uid; only connections ask for the key of the job.
     let stat_key = JobKey::of_user(rustix::process::geteuid().as_raw());
     let wants_stat = Purpose::of_hello(bytes) == Some(Purpose::Stat);
+    if wants_stat && !may_see_counters(&visitor.sock, &port.shared, &stat_key) {
+        state.count(visitor.port, Counter::RefusedUid);
+        visitor.refuse((Reason::Uid, u32::MAX));
+        return Err(Over);
+    }
     let key = if wants_stat {
         &stat_key
     } else {
@@ -255,6 +259,13 @@ fn on_hello(state: &State, visitor: &Visitor, bytes: &[u8]) -> Result<Server, Ov
             Err(Over)
         }
     }
+}
+
+/// By the key of the job somebody may have been let in whose uid says nothing: who wants counters does not prove that key.
+fn may_see_counters(sock: &Fd, shared: &ShmShared, stat_key: &JobKey) -> bool {
+    let own_uid = rustix::process::geteuid().as_raw();
+    peer_credentials(sock)
+        .is_ok_and(|peer| uid_allowed(peer.uid, own_uid, &shared.allow_uids, stat_key))
 }
 
 fn fail(state: &State, visitor: &Visitor, failure: &bcl_node::handshake::Failure) {

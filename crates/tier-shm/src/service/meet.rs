@@ -143,7 +143,8 @@ fn dial(state: &mut State, token: Token) {
 
 fn is_allowed(sock: &Fd, shared: &ShmShared) -> bool {
     let own_uid = rustix::process::geteuid().as_raw();
-    peer_credentials(sock).is_ok_and(|peer| uid_allowed(peer.uid, own_uid, &shared.allow_uids))
+    peer_credentials(sock)
+        .is_ok_and(|peer| uid_allowed(peer.uid, own_uid, &shared.allow_uids, &shared.key))
 }
 
 fn hello(
