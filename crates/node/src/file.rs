@@ -3,11 +3,11 @@
 //! A name can lead to a pipe on which nobody writes, to a device that never ends, or to a file of gigabytes. None of them
 //! is what was meant, and none may hold us up or fill our memory.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use bcl_os::Fd;
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 /// Why a file is not read.
@@ -42,24 +42,25 @@ impl FileError {
 
 /// The text of a regular file of at most `max_bytes`.
 pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, FileError> {
-    text_of(open_regular(path)?, max_bytes)
+    let (file, _) = open_regular(path)?;
+    text_of(file, max_bytes)
 }
 
-/// Opens a regular file. What it is is asked of the open file, so that nobody can exchange it in between, and opening
+/// Opens a regular file, and says whose it is and so on. What it is is asked of the open file, so that nobody can exchange it in between, and opening
 /// never waits, as for somebody to write to a pipe.
-pub(crate) fn open_regular(path: &Path) -> Result<File, FileError> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
-        .open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(FileError::NotAFile),
+pub(crate) fn open_regular(path: &Path) -> Result<(Fd, Stat), FileError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let opened = Fd::make(|| rustix::fs::open(path, flags, Mode::empty()));
+    let file = opened.map_err(io::Error::from)?;
+    let stat = rustix::fs::fstat(&file).map_err(io::Error::from)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok((file, stat)),
+        _ => Err(FileError::NotAFile),
     }
 }
 
 /// The text of an open file, if it ends after `max_bytes` or before: its length may be anything by now.
-pub(crate) fn text_of(file: File, max_bytes: u64) -> Result<String, FileError> {
+pub(crate) fn text_of(file: Fd, max_bytes: u64) -> Result<String, FileError> {
     let mut bytes = Vec::new();
     file.take(max_bytes + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max_bytes {
@@ -71,8 +72,8 @@ pub(crate) fn text_of(file: File, max_bytes: u64) -> Result<String, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
-    use std::fs;
+    use rustix::fs::{CWD, mknodat};
+    use std::fs::{self, File};
 
     #[test]
     fn a_file_is_read_up_to_its_bound() {

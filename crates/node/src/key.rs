@@ -1,7 +1,6 @@
 //! The key that separates jobs.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{env, fmt};
 
@@ -202,16 +201,15 @@ fn read_private(path: &Path) -> Result<String, KeyError> {
             source,
         },
     };
-    let file = file::open_regular(path).map_err(unreadable)?;
-    let meta = file.metadata().map_err(|error| unreadable(error.into()))?;
-    let owner = meta.uid();
+    let (file, stat) = file::open_regular(path).map_err(unreadable)?;
+    let owner = stat.st_uid;
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
         return Err(KeyError::Foreign {
             path: path.into(),
             owner,
         });
     }
-    let mode = meta.mode() & 0o7777;
+    let mode = stat.st_mode & 0o7777;
     if mode & 0o077 != 0 {
         return Err(KeyError::Exposed {
             path: path.into(),

@@ -3,8 +3,10 @@
 //! All of them are the *overflow id*, 65534 as a rule, which is also "nobody". Two strangers, each in a namespace without a
 //! map, both have it. A process that really is nobody can be told from them only where every user is mapped.
 
-use std::fs;
 use std::sync::OnceLock;
+
+use bcl_os::PerProcess;
+use bcl_os::file::of_kernel;
 
 const OVERFLOW_UID: &str = "/proc/sys/kernel/overflowuid";
 /// What it is unless somebody has set it.
@@ -13,13 +15,13 @@ const UID_MAP: &str = "/proc/self/uid_map";
 
 /// Whether processes of different users may have this id here.
 pub fn may_be_anybody(uid: u32) -> bool {
-    static OVERFLOW: OnceLock<u32> = OnceLock::new();
-    let overflow = *OVERFLOW.get_or_init(|| {
-        let text = fs::read_to_string(OVERFLOW_UID).unwrap_or_default();
+    static OVERFLOW: PerProcess<OnceLock<u32>> = PerProcess::new(OnceLock::new);
+    let overflow = *OVERFLOW.get().get_or_init(|| {
+        let text = of_kernel(OVERFLOW_UID).unwrap_or_default();
         text.trim().parse().unwrap_or(DEFAULT_OVERFLOW_UID)
     });
     // Read anew each time: a process may enter another namespace. Without /proc the worst is assumed.
-    uid == overflow && !maps_everybody(&fs::read_to_string(UID_MAP).unwrap_or_default())
+    uid == overflow && !maps_everybody(&of_kernel(UID_MAP).unwrap_or_default())
 }
 
 /// Whether a map, of lines "first id here, first id outside, how many", has room for all users: every number but the

@@ -29,6 +29,7 @@ const OTHERS: &[&str] = &[
     "UdpSocket",
     "TcpStream",
     "File::",
+    "OpenOptions",
     "fs::read",
     "Dir::read_from",
 ];
@@ -38,10 +39,6 @@ const ALLOWED: &[(&str, &str)] = &[
     (
         "crates/bcl/src/job.rs",
         "takes over the launcher's descriptor, and makes an Fd of it at once",
-    ),
-    (
-        "crates/node/src/nodes/mod.rs",
-        "reads the nodes file at once and closes it",
     ),
     (
         "crates/node/src/sockopt.rs",

@@ -1,6 +1,5 @@
 //! Whether a process has been stopped, by a signal or a debugger.
 
-use std::fs;
 use std::os::fd::AsFd;
 
 use crate::credentials::peer_credentials;
@@ -9,7 +8,7 @@ use crate::credentials::peer_credentials;
 pub fn is_peer_stopped(sock: impl AsFd) -> bool {
     let stat = peer_credentials(sock)
         .ok()
-        .and_then(|peer| fs::read_to_string(format!("/proc/{}/stat", peer.pid)).ok());
+        .and_then(|peer| bcl_os::file::of_kernel(format!("/proc/{}/stat", peer.pid)).ok());
     stat.is_some_and(|stat| is_stopped(&stat))
 }
 

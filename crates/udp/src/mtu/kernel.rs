@@ -33,7 +33,7 @@ pub fn kernel_mtu(from: IpAddr, to: IpAddr) -> io::Result<u32> {
 
 #[test]
 fn loopback_has_the_mtu_of_its_interface() {
-    let text = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap();
+    let text = bcl_os::file::of_kernel("/sys/class/net/lo/mtu").unwrap();
     let loopback = IpAddr::from([127, 0, 0, 1]);
     let mtu = kernel_mtu(loopback, loopback).unwrap();
     // The kernel holds no route for more than fits IP's length field.
