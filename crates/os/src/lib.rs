@@ -4,8 +4,8 @@
 //! - [`process`]: what tells this process from its children, and from whoever has its number or its address space after it;
 //! - [`fork`]: keeping forks off for a moment, and what happens in the child;
 //! - [`fd`]: [`Fd`], a descriptor that children close. All descriptors of the library are that;
-//! - [`file`]: files that are read without leaving them to children;
-//! - [`random`]: numbers that nobody can guess;
+//! - [`mod@file`]: files that are read without leaving them to children;
+//! - [`random()`]: numbers that nobody can guess;
 //! - [`per_process`]: [`PerProcess`], a static of which each process has its own.
 
 pub mod fd;
@@ -13,7 +13,7 @@ pub mod file;
 pub mod fork;
 pub mod per_process;
 pub mod process;
-pub mod random;
+mod random;
 
 pub use fd::Fd;
 pub use per_process::PerProcess;
