@@ -143,12 +143,6 @@ pub(crate) fn close_inherited() {
     });
 }
 
-/// Whether this number is a descriptor of the library's.
-pub fn is_ours(fd: RawFd) -> bool {
-    OURS.place(fd)
-        .is_some_and(|(word, bit)| word.load(Ordering::Relaxed) & bit != 0)
-}
-
 /// For tests, which fork wherever a descriptor is made.
 pub mod hook {
     #[cfg(debug_assertions)]
