@@ -13,10 +13,41 @@ use rustix::time::Timespec;
 
 use crate::{fd, process};
 
-/// Threads that keep forks off.
-static HOLDERS: AtomicU32 = AtomicU32::new(0);
-/// Forks that wait or are under way.
-static FORKS: AtomicU32 = AtomicU32::new(0);
+/// Who is where. It lies in the page that is empty in every child, which has neither the threads nor the forks of its
+/// parent.
+pub(crate) struct Gate {
+    /// Threads that keep forks off.
+    holders: AtomicU32,
+    /// Forks that wait or are under way.
+    forks: AtomicU32,
+}
+
+impl Gate {
+    pub(crate) const fn new() -> Self {
+        Self {
+            holders: AtomicU32::new(0),
+            forks: AtomicU32::new(0),
+        }
+    }
+
+    /// As in a process that has just begun.
+    pub(crate) fn clear(&self) {
+        self.holders.store(0, Ordering::SeqCst);
+        self.forks.store(0, Ordering::SeqCst);
+    }
+
+    fn enter(&self) {
+        loop {
+            self.holders.fetch_add(1, Ordering::SeqCst);
+            if self.forks.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            self.holders.fetch_sub(1, Ordering::SeqCst);
+            wait_until(|| self.forks.load(Ordering::SeqCst) == 0);
+        }
+    }
+}
+
 /// A fork waits no longer: who holds it off for so long is stopped.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks, once yielding has not helped.
@@ -32,39 +63,30 @@ thread_local! {
 
 /// Runs `act` while no `fork` of this process happens. For what takes microseconds and waits for no other thread.
 pub fn held_off<R>(act: impl FnOnce() -> R) -> R {
-    struct Hold;
+    struct Hold {
+        generation: u64,
+    }
     impl Drop for Hold {
         fn drop(&mut self) {
-            if DEPTH.get() == 1 {
-                HOLDERS.fetch_sub(1, Ordering::SeqCst);
+            // A handler of a signal may have forked here: in its child nobody is counted.
+            if DEPTH.get() == 1 && self.generation == process::generation() {
+                process::gate().holders.fetch_sub(1, Ordering::SeqCst);
             }
             DEPTH.set(DEPTH.get() - 1);
         }
     }
-    // In a child without the handlers of `fork`, the counters are its parent's until then.
-    process::generation();
+    let generation = process::generation();
     DEPTH.set(DEPTH.get() + 1);
     if DEPTH.get() == 1 {
-        enter();
+        process::gate().enter();
     }
-    let hold = Hold;
+    let hold = Hold { generation };
     let result = act();
     drop(hold);
     if DEPTH.get() == 0 {
         fd::hook::reached();
     }
     result
-}
-
-fn enter() {
-    loop {
-        HOLDERS.fetch_add(1, Ordering::SeqCst);
-        if FORKS.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        HOLDERS.fetch_sub(1, Ordering::SeqCst);
-        wait_until(|| FORKS.load(Ordering::SeqCst) == 0);
-    }
 }
 
 /// Yields at first, and gives up after [`PATIENCE`].
@@ -91,29 +113,19 @@ pub(crate) fn watch() {
     let _ = unsafe { libc::pthread_atfork(Some(before), Some(after), Some(in_child)) };
 }
 
-/// Who forks may itself be holding forks off, in a handler of a signal.
-fn held_by_this_thread() -> u32 {
-    u32::from(DEPTH.get() > 0)
-}
-
 extern "C" fn before() {
-    FORKS.fetch_add(1, Ordering::SeqCst);
-    let own = held_by_this_thread();
-    wait_until(|| HOLDERS.load(Ordering::SeqCst) <= own);
+    let gate = process::gate();
+    gate.forks.fetch_add(1, Ordering::SeqCst);
+    // Who forks may itself be holding forks off, in a handler of a signal.
+    let own = u32::from(DEPTH.get() > 0);
+    wait_until(|| gate.holders.load(Ordering::SeqCst) <= own);
 }
 
 extern "C" fn after() {
-    FORKS.fetch_sub(1, Ordering::SeqCst);
+    process::gate().forks.fetch_sub(1, Ordering::SeqCst);
 }
 
 extern "C" fn in_child() {
-    begin_anew();
     process::begin_in_child();
     fd::close_inherited();
-}
-
-/// Of the parent's threads only one is here.
-pub(crate) fn begin_anew() {
-    FORKS.store(0, Ordering::SeqCst);
-    HOLDERS.store(held_by_this_thread(), Ordering::SeqCst);
 }

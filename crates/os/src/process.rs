@@ -1,18 +1,19 @@
 //! What tells this process from its children, and from whoever has its number or its address space after it.
 //!
-//! Both lie in a page that the kernel empties in every child, however it is made (`MADV_WIPEONFORK`): `fork` runs the
+//! All of it lies in a page that the kernel empties in every child, however it is made (`MADV_WIPEONFORK`): `fork` runs the
 //! handlers of pthread_atfork(3), while `_Fork` and `clone` run nothing of ours.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use crate::fork;
+use crate::fork::{self, Gate};
 
 #[repr(C)]
 struct Page {
     /// 0: this process has not looked yet.
     generation: AtomicU64,
     beacon: [AtomicU64; 2],
+    gate: Gate,
 }
 
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
@@ -20,6 +21,7 @@ static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 static STAND_IN: Page = Page {
     generation: AtomicU64::new(0),
     beacon: [const { AtomicU64::new(0) }; 2],
+    gate: Gate::new(),
 };
 /// The last generation of this process or of those that it comes from.
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -97,18 +99,21 @@ fn begin() -> u64 {
         .generation
         .compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed)
     {
-        Ok(_) => {
-            fork::begin_anew();
-            next
-        }
+        Ok(_) => next,
         // Another thread was faster.
         Err(generation) => generation,
     }
 }
 
-/// In the child of a `fork`.
+/// Who keeps forks of this process off.
+pub(crate) fn gate() -> &'static Gate {
+    &page().gate
+}
+
+/// In the child of a `fork`, where the page may be the stand-in, which nobody has emptied.
 pub(crate) fn begin_in_child() {
     let page = page();
+    page.gate.clear();
     page.beacon
         .iter()
         .for_each(|word| word.store(0, Ordering::Relaxed));

@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("crates/os/src/fork.rs", "the same"),
     ("crates/os/src/fd.rs", "the same"),
     ("crates/os/src/per_process.rs", "the same"),
+    ("crates/os/tests/forks.rs", "tests of these"),
     (
         "crates/port/src/window.rs",
         "acts on words of a user's memory by address, which loom's atomics cannot; it orders nothing of ours",
