@@ -3,6 +3,8 @@
 mod crowd;
 mod death;
 mod fork;
+#[cfg(debug_assertions)]
+mod fork_everywhere;
 mod hostile;
 mod leftovers;
 mod limits;
