@@ -23,13 +23,12 @@ const MAX_PENDING: usize = 4;
 const MAX_REFUSALS: u32 = 4;
 
 /// What every IPv4 path takes, or has to be cut for: longer datagrams are made shorter by who sends them.
-const LEAST_BYTES: usize = 508;
+const FLOOR_BYTES: usize = 508;
 
 /// How the datagrams of a batch leave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// As many at once as the kernel takes.
-    #[default]
     Together,
     /// One by one: to who may get as one what is sent as one (`UDP_SEGMENT`), and cannot tell.
     Singly,
@@ -142,12 +141,11 @@ impl Socket {
         manner: Manner,
     ) -> Result<usize, SendError> {
         if manner != Manner::Fragmentable || !to.is_ipv4() {
-            let together = manner == Manner::Together && self.settings.segments;
-            return self.send_whole(to, batch, together);
+            return self.send_in(to, batch, manner);
         }
         // Two more calls for each batch: such paths are rare, and slow.
         self.permit_fragments(true);
-        let sent = self.send_whole(to, batch, false);
+        let sent = self.send_in(to, batch, manner);
         self.permit_fragments(false);
         sent
     }
@@ -161,12 +159,13 @@ impl Socket {
         let _ = options::set(self.fd.as_fd(), DISCOVER_V4, way);
     }
 
-    fn send_whole(
+    fn send_in(
         &mut self,
         to: SocketAddr,
         batch: &[Datagram<'_>],
-        mut together: bool,
+        manner: Manner,
     ) -> Result<usize, SendError> {
+        let mut together = manner == Manner::Together && self.settings.segments;
         let raw = RawAddress::new(&to);
         let mut sent = 0;
         let mut pending = 0;
@@ -211,11 +210,9 @@ impl Socket {
                 }
             }
             // No interface that IPv4 runs on may refuse this, but some do.
-            if errno == libc::EMSGSIZE && to.is_ipv4() && rest[0].len_bytes() <= LEAST_BYTES {
-                self.permit_fragments(true);
-                let gone = self.send_copy(&raw, &rest[0]);
-                self.permit_fragments(false);
-                if let Ok(gone) = gone {
+            let is_short = to.is_ipv4() && rest[0].len_bytes() <= FLOOR_BYTES;
+            if errno == libc::EMSGSIZE && is_short && manner != Manner::Fragmentable {
+                if let Ok(gone) = self.send_as(to, &rest[..1], Manner::Fragmentable) {
                     sent += gone;
                     continue;
                 }
