@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use bcl_node::watch::PeerProcess;
+use bcl_node::watch::{PeerProcess, stat_fields};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
@@ -85,9 +85,7 @@ fn start_of(pid: i32) -> io::Result<u64> {
 
 /// Field 22 of /proc/PID/stat.
 fn starttime(stat: &str) -> Option<u64> {
-    // Field 2 is a name in parentheses and may contain anything, even parentheses.
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
+    stat_fields(stat)?.nth(22 - 3)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use rustix::ioctl::{Updater, ioctl, opcode};
 
 use super::fdinfo::{self, Pid};
 use super::is_readable;
+use super::stat::stat_fields;
 
 /// How long we wait for a process that is on its way out.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -93,9 +94,7 @@ fn of_zombie(pidfd: BorrowedFd<'_>, uid: u32) -> Option<i32> {
 
 /// Field 52, `exit_code`, if field 3, the state, says that the process has ended.
 fn exit_code_of_zombie(stat: &str) -> Option<i32> {
-    // Field 2 is a name in parentheses and may contain anything, even parentheses.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
+    let mut fields = stat_fields(stat)?;
     let state = fields.next()?;
     let exit_code = fields.nth(52 - 4)?;
     matches!(state, "Z" | "X").then_some(exit_code.parse().ok()?)

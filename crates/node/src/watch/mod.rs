@@ -5,6 +5,7 @@
 
 mod cause;
 mod fdinfo;
+mod stat;
 mod stopped;
 
 use std::io;
@@ -16,6 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, test_kill_process};
 
 pub use cause::ExitCause;
+pub use stat::stat_fields;
 pub use stopped::is_peer_stopped;
 
 use crate::credentials::peer_credentials;

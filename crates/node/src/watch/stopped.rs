@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use super::stat::stat_fields;
 use crate::credentials::peer_credentials;
 
 /// Whether the process at the other end of `sock` is known to be stopped: it answers nobody until it goes on.
@@ -14,9 +15,8 @@ pub fn is_peer_stopped(sock: impl AsFd) -> bool {
 
 /// By field 3, the state.
 fn is_stopped(stat: &str) -> bool {
-    // Field 2 is a name in parentheses and may contain anything, even parentheses.
-    let state = stat.rsplit_once(')').map(|(_, fields)| fields.trim_start());
-    state.is_some_and(|state| state.starts_with(['T', 't']))
+    let state = stat_fields(stat).and_then(|mut fields| fields.next());
+    state.is_some_and(|state| matches!(state, "T" | "t"))
 }
 
 #[cfg(test)]
