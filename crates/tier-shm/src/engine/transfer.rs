@@ -144,7 +144,7 @@ impl Transfers {
             done: 0,
             way,
         });
-        if self.pulls.len() == 1 && !self.is_lost {
+        if self.pulls.len() == 1 {
             self.copy_slice(link).unwrap_or(Begun::Copying)
         } else {
             Begun::Copying

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{MAX_MESSAGE_BYTES, Nonce, Proved, Purpose, Reason, Server, refuse};
-use bcl_node::{JobKey, peer_credentials, uid_allowed};
+use bcl_node::{JobKey, peer_credentials};
 use bcl_os::Fd;
 use bcl_shm::bell;
 use bcl_shm::memfd;
@@ -156,11 +156,10 @@ fn welcome_or_refuse(state: &mut State, port: Address, sock: Fd) {
     let Some(shared) = state.ports.get(&port).map(|port| &port.shared) else {
         return;
     };
-    let own_uid = rustix::process::geteuid().as_raw();
     let uid = peer_credentials(&sock).map(|peer| peer.uid);
     if !uid
         .as_ref()
-        .is_ok_and(|uid| uid_allowed(*uid, own_uid, &shared.allow_uids, &shared.key))
+        .is_ok_and(|uid| shared.allows(*uid, &shared.key))
     {
         let _ = fdpass::send(&sock, &refuse(Reason::Uid, uid.unwrap_or(u32::MAX)), &[]);
         state.count(port, Counter::RefusedUid);
@@ -263,9 +262,7 @@ fn on_hello(state: &State, visitor: &Visitor, bytes: &[u8]) -> Result<Server, Ov
 
 /// By the key of the job somebody may have been let in whose uid says nothing: who wants counters does not prove that key.
 fn may_see_counters(sock: &Fd, shared: &ShmShared, stat_key: &JobKey) -> bool {
-    let own_uid = rustix::process::geteuid().as_raw();
-    peer_credentials(sock)
-        .is_ok_and(|peer| uid_allowed(peer.uid, own_uid, &shared.allow_uids, stat_key))
+    peer_credentials(sock).is_ok_and(|peer| shared.allows(peer.uid, stat_key))
 }
 
 fn fail(state: &State, visitor: &Visitor, failure: &bcl_node::handshake::Failure) {

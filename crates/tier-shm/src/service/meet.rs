@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{Client, Failure, MAX_MESSAGE_BYTES, Nonce, Purpose, Reason, Side as By};
-use bcl_node::{ConnectError, peer_credentials, uid_allowed, watch};
+use bcl_node::{ConnectError, peer_credentials, watch};
 use bcl_os::Fd;
 use bcl_shm::bell;
 use bcl_shm::memfd::{self, Writers};
@@ -142,9 +142,7 @@ fn dial(state: &mut State, token: Token) {
 }
 
 fn is_allowed(sock: &Fd, shared: &ShmShared) -> bool {
-    let own_uid = rustix::process::geteuid().as_raw();
-    peer_credentials(sock)
-        .is_ok_and(|peer| uid_allowed(peer.uid, own_uid, &shared.allow_uids, &shared.key))
+    peer_credentials(sock).is_ok_and(|peer| shared.allows(peer.uid, &shared.key))
 }
 
 fn hello(

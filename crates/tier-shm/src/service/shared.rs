@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bcl_node::JobKey;
+use bcl_node::{JobKey, uid_allowed};
 use bcl_os::Fd;
 use bcl_port::Shared;
 use bcl_shm::sync::{AtomicBool, Ordering};
@@ -39,6 +39,12 @@ impl ShmShared {
             notices: Mutex::default(),
             has_notices: AtomicBool::new(false),
         }
+    }
+
+    /// Whether this user may be talked to, who will prove that it knows `key`.
+    pub fn allows(&self, uid: u32, key: &JobKey) -> bool {
+        let own_uid = rustix::process::geteuid().as_raw();
+        uid_allowed(uid, own_uid, &self.allow_uids, key)
     }
 
     #[inline]
