@@ -46,8 +46,8 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, FileError> {
     text_of(file, max_bytes)
 }
 
-/// Opens a regular file, and says whose it is and so on. What it is is asked of the open file, so that nobody can exchange it in between, and opening
-/// never waits, as for somebody to write to a pipe.
+/// Opens a regular file, and says whose it is and so on. What it is is asked of the open file, so that nobody can exchange
+/// it in between, and opening never waits, as for somebody to write to a pipe.
 pub(crate) fn open_regular(path: &Path) -> Result<(Fd, Stat), FileError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let opened = Fd::make(|| rustix::fs::open(path, flags, Mode::empty()));

@@ -117,10 +117,7 @@ impl Server {
             .shut_until?
             .checked_duration_since(Instant::now())
             .filter(|left| !left.is_zero())?;
-        Some(Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        })
+        Timespec::try_from(left).ok()
     }
 
     /// One request of a session: the others have their turn before its next.
