@@ -60,6 +60,11 @@ const ONCE_WRONG: &[(&str, u64, &str)] = &[
         11440,
         "who confirmed several WELCOMEs named another than the peer had believed, and seemed to have started anew",
     ),
+    (
+        "rough",
+        156,
+        "a request whose answer was lost again and again was sent again after 8 s at last",
+    ),
 ];
 
 /// The same, with interface programs.

@@ -147,10 +147,7 @@ impl Connection {
     fn learn(&mut self, progress: &Progress, held: Span, now: Time) {
         let sample = progress
             .sample_sent_at
-            .map(|sent_at| Span(now.since(sent_at).0.saturating_sub(held.0)));
-        if let Some(sample) = sample {
-            self.trip.sample(now, sample);
-        }
+            .and_then(|sent_at| self.trip.measure(now, sent_at, held));
         self.congestion.on_acked(
             now,
             progress.newly,

@@ -56,6 +56,7 @@ impl Connection {
     pub(super) fn probe_elsewhere(&mut self, now: Time) -> Option<Transmit> {
         let moving = self.moving.as_mut()?;
         let number = self.liveness.ask(now);
+        self.trip.on_reminder(now);
         moving.asked = Some((number, now));
         let path = moving.to;
         let mut probe = Packet::new(Kind::Probe);

@@ -21,9 +21,37 @@ pub struct RoundTrip {
     variation: Span,
     base: [Option<Span>; 2],
     epoch: Time,
+    /// When the peer was last made to acknowledge again what it has.
+    reminded_at: Time,
 }
 
 impl RoundTrip {
+    /// What leaves now is acknowledged at once, together with all that came before ([WIRE-7.5]).
+    pub fn on_reminder(&mut self, now: Time) {
+        self.reminded_at = now;
+    }
+
+    /// A packet that left once at `sent_at` is acknowledged, by what the peer has held back for `held`. Returns the round
+    /// trip, if that tells it. After a reminder it may be an acknowledgement that was lost, told again: it took no less
+    /// than since the reminder, and that is believed only if it is longer than usual.
+    pub fn measure(&mut self, now: Time, sent_at: Time, held: Span) -> Option<Span> {
+        let since = |at| Span(now.since(at).0.saturating_sub(held.0));
+        let trip = match self.reminded_at > sent_at {
+            false => since(sent_at),
+            true => self.at_least(since(self.reminded_at))?,
+        };
+        self.sample(now, trip);
+        Some(trip)
+    }
+
+    #[cold]
+    fn at_least(&self, trip: Span) -> Option<Span> {
+        self.smoothed
+            .is_some_and(|smoothed| trip > smoothed)
+            .then_some(trip)
+    }
+
+    /// A round trip was measured.
     pub fn sample(&mut self, now: Time, sample: Span) {
         // A clock too coarse to see the packet travel still must not make intervals of nothing.
         let sample = Span(sample.0.max(1_000));
@@ -76,6 +104,52 @@ impl RoundTrip {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const fn us(us: u64) -> Time {
+        Time(us * 1_000)
+    }
+
+    #[test]
+    fn an_acknowledgement_that_was_lost_is_no_long_round_trip() {
+        let mut trip = RoundTrip::default();
+        trip.sample(us(0), Span::from_us(100));
+        // What left at 0 is acknowledged when the peer is reminded of it, and not as if it had taken all that time.
+        trip.on_reminder(us(50_000));
+        assert_eq!(trip.measure(us(50_090), us(0), Span::ZERO), None);
+        // What leaves together with the reminder, or later, is measured.
+        let measured = trip.measure(us(50_150), us(50_000), Span::from_us(40));
+        assert_eq!(measured, Some(Span::from_us(110)));
+        assert!(trip.timeout(0) <= MIN_TIMEOUT);
+    }
+
+    /// Each packet is reminded of before its acknowledgement can come.
+    #[test]
+    fn a_path_that_has_become_longer_is_learnt_although_there_are_reminders() {
+        let mut trip = RoundTrip::default();
+        trip.sample(us(0), Span::from_us(100));
+        let mut now = us(0);
+        for _ in 0..50 {
+            let sent_at = now;
+            let reminded_at = sent_at + trip.probe_after();
+            let acked_at = sent_at + Span::from_ms(50);
+            if reminded_at < acked_at {
+                trip.on_reminder(reminded_at);
+            }
+            trip.measure(acked_at, sent_at, Span::ZERO);
+            now = acked_at;
+        }
+        let smoothed = trip.smoothed().unwrap();
+        assert!(smoothed > Span::from_ms(15), "{smoothed:?}");
+    }
+
+    /// The shortest round trip, which all delay is compared with, is not what a reminder makes of it.
+    #[test]
+    fn before_anything_was_measured_a_reminder_tells_nothing() {
+        let mut trip = RoundTrip::default();
+        trip.on_reminder(us(990));
+        assert_eq!(trip.measure(us(1_000), us(0), Span::ZERO), None);
+        assert_eq!((trip.smoothed(), trip.base()), (None, None));
+    }
 
     #[test]
     fn estimates_follow_samples() {

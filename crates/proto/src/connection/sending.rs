@@ -133,6 +133,7 @@ impl Connection {
                 && let Some(transmit) = self.again(sequence, packet, Flags::ACK_NOW, cx)
             {
                 self.traffic.tail_probes += 1;
+                self.trip.on_reminder(now);
                 return Some(transmit);
             }
         }
@@ -348,6 +349,7 @@ impl Connection {
         if std::mem::take(&mut self.has_question) {
             let mut probe = Packet::new(Kind::Probe);
             probe.message = self.liveness.ask(cx.now);
+            self.trip.on_reminder(cx.now);
             return Some(self.plain(&probe));
         }
         if self.mtu.is_due() {

@@ -9,8 +9,6 @@ use crate::common::Context;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
-/// No answer to a request is waited for longer ([WIRE-11.5]).
-const MAX_PATIENCE: Span = Span::from_ms(250);
 /// When nothing is due.
 const FAR_OFF: Span = Span::from_ms(10_000);
 
@@ -57,8 +55,7 @@ impl Connection {
     /// How long an answer may take after its request has left ([WIRE-11.5]).
     fn patience(&self) -> Span {
         let twice = self.trip.smoothed().unwrap_or(Span::from_ms(1)).times(2);
-        // A peer that was stopped for a second is no reason to be patient for seconds.
-        twice.max(self.trip.timeout(0)).min(MAX_PATIENCE)
+        twice.max(self.trip.timeout(0))
     }
 
     /// Time has passed.

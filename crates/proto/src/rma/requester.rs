@@ -14,6 +14,10 @@ use crate::names::{Action, Rma};
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
+/// No answer is waited for longer, however often it was lost ([WIRE-11.5]): a peer that was stopped for a second, or a
+/// path that loses every other packet, is no reason to be patient for seconds.
+const MAX_PATIENCE: Span = Span::from_ms(250);
+
 /// An operation of the program.
 #[derive(Debug)]
 struct Job {
@@ -347,7 +351,7 @@ impl Requester {
 
 /// When a request should have been answered: each time it is asked later.
 fn due(request: &Asked, patience: Span) -> Time {
-    request.sent_at + patience.times(1 << request.tries.min(8))
+    request.sent_at + patience.times(1 << request.tries.min(8)).min(MAX_PATIENCE)
 }
 
 fn shape(action: &Action) -> (Kind, u64) {

@@ -50,6 +50,8 @@ pub struct World<P: Party> {
     idle_from_ns: u64,
     /// Payload that was delivered, by sender.
     delivered_bytes: Vec<u64>,
+    /// The longest time that a program waited for something and was told nothing.
+    longest_lull_ns: u64,
     trace: Option<Trace>,
 }
 
@@ -71,6 +73,7 @@ impl<P: Party> World<P> {
             steps: 0,
             idle_from_ns: 0,
             delivered_bytes: vec![0; plan.seats],
+            longest_lull_ns: 0,
             trace: None,
             plan,
         };

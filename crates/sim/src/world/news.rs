@@ -13,6 +13,7 @@ const TOO_SMALL_ONE_IN: u64 = 20;
 impl<P: Party> World<P> {
     pub(super) fn hear(&mut self, seat: Seat, news: News) -> Result<(), Violation> {
         self.say(|_| format!("seat {seat} is told: {}", news.short()));
+        self.stir(seat);
         match news {
             News::Message {
                 from,

@@ -126,6 +126,7 @@ impl<P: Party> World<P> {
 
     fn request(&mut self, seat: Seat, to: Seat, request: Request) {
         self.say(|_| format!("seat {seat} asks seat {to}: {}", request.short()));
+        self.seats[seat].stirred_ns = self.now_ns;
         if let Some(party) = &mut self.seats[seat].party {
             party.request(self.now_ns, to, request);
         }

@@ -39,6 +39,8 @@ pub(super) struct SeatState<P> {
     pub(super) will_look: bool,
     /// Until when its program computes and looks at nothing.
     pub(super) naps_until_ns: u64,
+    /// When its program began something, or was told something, the last time.
+    pub(super) stirred_ns: u64,
     pub(super) ends: Ends<Pending>,
     /// Messages on normal channels that have begun, by name.
     pub(super) arriving: BTreeMap<u64, Arriving>,
@@ -112,6 +114,7 @@ impl<P: Party> World<P> {
                 will_flush: false,
                 will_look: false,
                 naps_until_ns: 0,
+                stirred_ns: 0,
                 ends: Ends::new(),
                 arriving: BTreeMap::new(),
                 swapping: BTreeMap::new(),

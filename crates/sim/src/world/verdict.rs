@@ -17,6 +17,8 @@ pub struct Report {
     pub delivered: u64,
     /// How many operations that have an end began, and how many of them failed.
     pub operations: (u64, u64),
+    /// The longest time that a program waited for something and was told nothing.
+    pub longest_lull_ns: u64,
     /// What became of packets.
     pub packets: Counters,
 }
@@ -25,12 +27,13 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} messages delivered, {} operations ended ({} failed) in {} ms of virtual time and {} steps; packets: {}",
+            "{} messages delivered, {} operations ended ({} failed) in {} ms of virtual time and {} steps, {} ms without news at most; packets: {}",
             self.delivered,
             self.operations.0,
             self.operations.1,
             self.took_ns / 1_000_000,
             self.steps,
+            self.longest_lull_ns / 1_000_000,
             self.packets
         )
     }
@@ -73,6 +76,7 @@ impl<P: Party> World<P> {
             steps: self.steps,
             delivered: self.ledger.delivered(),
             operations: totals.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)),
+            longest_lull_ns: self.longest_lull_ns,
             packets: self.net.counters().clone(),
         }
     }

@@ -5,11 +5,14 @@ use crate::net::{Fate, Life as HostLife};
 use crate::oracle::{Seat, Violation};
 use crate::party::Party;
 
-use super::seat::host;
+use super::seat::{SeatState, host};
 use super::turns::Turn;
 
 /// How often the world looks whether somebody waits in vain.
 const LOOK_AGAIN_NS: u64 = 500_000_000;
+
+/// In a network that loses nine of ten questions and answers one or two seconds without news are usual, and three rare.
+const LONGEST_LULL_NS: u64 = 8_000_000_000;
 
 /// What a process may hold, whoever talks to it, and for each peer that does.
 const HELD_BYTES: usize = 8 << 20;
@@ -27,11 +30,38 @@ impl<P: Party> World<P> {
     /// An operation to a process that is gone ends in time, and nobody holds too much.
     pub(super) fn look(&mut self) -> Result<(), Violation> {
         self.check_patience()?;
+        self.check_lull()?;
         self.check_memory()?;
         if !self.is_over() {
             self.schedule.add(self.now_ns + LOOK_AGAIN_NS, Turn::Look);
         }
         Ok(())
+    }
+
+    /// Where nothing but weather keeps packets back, a program that waits is told something now and then.
+    fn check_lull(&self) -> Result<(), Violation> {
+        let is_left_alone = self.plan.upsets.is_empty() && self.plan.stranger_gap_ns.is_none();
+        let waits = |state: &&SeatState<P>| !state.ends.is_empty();
+        let stirred_ns = self
+            .seats
+            .iter()
+            .filter(waits)
+            .map(|state| state.stirred_ns);
+        match stirred_ns.min() {
+            Some(from_ns) if is_left_alone && self.now_ns > from_ns + LONGEST_LULL_NS => {
+                Err(format!("no news for too long: {}", self.unfinished()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The program of `seat` is told something.
+    pub(super) fn stir(&mut self, seat: Seat) {
+        let state = &mut self.seats[seat];
+        if !state.ends.is_empty() {
+            self.longest_lull_ns = self.longest_lull_ns.max(self.now_ns - state.stirred_ns);
+        }
+        state.stirred_ns = self.now_ns;
     }
 
     fn check_memory(&self) -> Result<(), Violation> {
