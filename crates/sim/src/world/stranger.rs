@@ -2,17 +2,18 @@
 
 use std::collections::HashSet;
 
-use crate::net::Datagram;
+use crate::net::{Datagram, Life};
 use crate::party::Party;
 use crate::{Random, World};
 
+use super::seat::host;
 use super::turns::Turn;
 
 /// A stranger at work.
 pub(super) struct Stranger {
     gap_ns: u64,
     random: Random,
-    /// What was played back before.
+    /// What was played back before, to hosts that ran.
     played: HashSet<Vec<u8>>,
 }
 
@@ -68,16 +69,20 @@ impl<P: Party> World<P> {
             return;
         };
         if let Some(forged) = stranger.forge(self.net.recorded()) {
-            let is_whole = self
-                .net
-                .recorded()
-                .iter()
-                .any(|heard| heard.bytes == forged.bytes);
-            let is_first = is_whole && stranger.played.insert(forged.bytes.clone());
+            let mut recorded = self.net.recorded().iter();
+            let whole = recorded.find(|heard| heard.bytes == forged.bytes);
             let seat_at = |address| self.seats.iter().position(|seat| seat.address == address);
-            if is_first && let Some((from, to)) = seat_at(forged.from).zip(seat_at(forged.to)) {
-                // It may have been lost when it was sent: then nothing tells it from one that was under way for long.
-                self.seats[to].held_back_ns.insert(from, self.now_ns);
+            // Whose it was, and not under whose name it is played back.
+            let from = whole.and_then(|whole| seat_at(whole.from));
+            if let Some((from, to)) = from.zip(seat_at(forged.to)) {
+                let is_heard = self.net.life(host(to)) == Life::Running;
+                if !stranger.played.contains(&forged.bytes) {
+                    // It may have been lost when it was sent: then nothing tells it from one that was under way for long.
+                    self.seats[to].held_back_ns.insert(from, self.now_ns);
+                }
+                if is_heard {
+                    stranger.played.insert(forged.bytes.clone());
+                }
             }
             self.net
                 .inject(self.now_ns, forged.from, forged.to, &forged.bytes);
