@@ -8,6 +8,7 @@ mod engine;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;
 mod open;
+mod own_memory;
 mod service;
 pub mod stat;
 

@@ -192,6 +192,19 @@ impl Incoming {
         Ok(())
     }
 
+    /// The sender cannot read what it was to stream.
+    pub fn on_unreadable(
+        &mut self,
+        out: &mut Outgoing,
+        number: u32,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<(), Corrupt> {
+        let finished = self.transfers.on_unreadable(number)?;
+        finish(out, finished, ctx, up);
+        Ok(())
+    }
+
     /// A buffer was posted for a message that waits; false if the message is not there any more.
     pub fn accept(
         &mut self,
@@ -356,7 +369,8 @@ fn deliver(payload: &[u8], target: Target) -> Result<(), OpError> {
 fn act_on(step: Begun, link: &Link, out: &mut Outgoing, ctx: &Context<'_>, up: &mut impl Upcalls) {
     match step {
         Begun::Copying => {}
-        Begun::NeedsStream(number) => out.control(cts(number)),
+        Begun::NeedsStream(number) => out.control(cts(number, false)),
+        Begun::Unreadable(number) => out.control(cts(number, true)),
         Begun::NeedsRegion(region) => ctx.service.ask_region(link.id, region),
         Begun::Lost => ctx.service.lost(link.id),
         Begun::Finished(finished) => finish(out, finished, ctx, up),
@@ -400,8 +414,9 @@ fn defer(number: u32) -> Message {
     Message::control(Kind::Defer, 0, [u64::from(number), 0, 0, 0, 0, 0])
 }
 
-fn cts(number: u32) -> Message {
-    Message::control(Kind::Cts, 0, [u64::from(number), 0, 0, 0, 0, 0])
+fn cts(number: u32, is_unreadable: bool) -> Message {
+    let is_unreadable = u64::from(is_unreadable);
+    Message::control(Kind::Cts, 0, [number.into(), is_unreadable, 0, 0, 0, 0])
 }
 
 fn fin_message(number: u32, result: Result<(), OpError>) -> Message {

@@ -26,6 +26,8 @@ pub enum Kind {
     Defer = 7,
     /// One-sided data has been written into a window that asks for notices.
     Notice = 8,
+    /// The payload that was to be streamed cannot be read.
+    Unreadable = 9,
 }
 
 impl Kind {
@@ -39,6 +41,7 @@ impl Kind {
             6 => Self::Fin,
             7 => Self::Defer,
             8 => Self::Notice,
+            9 => Self::Unreadable,
             _ => return None,
         })
     }

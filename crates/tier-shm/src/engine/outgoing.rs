@@ -12,6 +12,7 @@ use super::fin;
 use super::inbox::SYSTEM_CREDITS;
 use super::link::Link;
 use super::message::{INLINE_MAX, Kind, Message};
+use crate::own_memory;
 
 /// Longest message sent along with its cell; longer ones wait at the sender for a buffer.
 pub const EAGER_MAX: usize = 8192;
@@ -307,8 +308,8 @@ impl Outgoing {
         Ok(moved)
     }
 
-    /// The receiver has room for a streamed message.
-    pub fn on_cts(&mut self, number: u32) -> Result<(), Corrupt> {
+    /// The receiver has room for a streamed message; perhaps because the kernel could not read the payload.
+    pub fn on_cts(&mut self, number: u32, is_unreadable: bool) -> Result<(), Corrupt> {
         let flight = self
             .find(number)
             .ok_or(Corrupt("number of a message to stream"))?;
@@ -318,6 +319,15 @@ impl Outgoing {
         let source = flight.send.source;
         if self.streams.iter().any(|stream| stream.number == number) {
             return Err(Corrupt("asked twice to stream a message"));
+        }
+        if is_unreadable && !own_memory::is_readable(source.start, source.len_bytes) {
+            let number = u64::from(number);
+            self.control(Message::control(
+                Kind::Unreadable,
+                0,
+                [number, 0, 0, 0, 0, 0],
+            ));
+            return Ok(());
         }
         self.streams.push_back(Stream {
             number,

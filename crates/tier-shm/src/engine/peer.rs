@@ -115,7 +115,8 @@ impl Peer {
             Kind::Eager => incoming.on_eager(link, out, message, ctx, up)?,
             Kind::Rts => incoming.on_rts(link, out, message, ctx, up)?,
             Kind::Data => incoming.on_data(link, out, message, ctx, up)?,
-            Kind::Cts => out.on_cts(message.args[0] as u32)?,
+            Kind::Cts => out.on_cts(message.args[0] as u32, message.args[1] != 0)?,
+            Kind::Unreadable => incoming.on_unreadable(out, message.args[0] as u32, ctx, up)?,
             Kind::Defer => out.on_defer(message.args[0] as u32)?,
             Kind::Fin => {
                 let [number, status, detail, ..] = message.args;

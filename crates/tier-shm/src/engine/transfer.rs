@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::link::Link;
 use crate::cma::ReadError;
+use crate::own_memory;
 
 /// Bytes copied in one go, so that one large message does not hold up everything else.
 const SLICE_BYTES: usize = 1 << 20;
@@ -48,6 +49,8 @@ pub enum Begun {
     Copying,
     /// The sender has to be asked to stream.
     NeedsStream(u32),
+    /// The same; the kernel cannot read the payload, and perhaps the sender cannot either.
+    Unreadable(u32),
     /// The sender's DMA buffer has to be asked for.
     NeedsRegion(u64),
     /// Whoever is there now is not the sender: what is under way ends with the news of its end.
@@ -228,6 +231,9 @@ impl Transfers {
         }
         match copied {
             Ok(()) => pull.done += slice,
+            Err(ReadError::NotMapped) if own_memory::is_writable(to, slice) => {
+                return Some(Begun::Unreadable(self.stream(pull)));
+            }
             Err(ReadError::NotMapped) => {
                 return Some(Begun::Finished(pull.finished(Err(OpError::Fault))));
             }
@@ -238,14 +244,7 @@ impl Transfers {
             }
             Err(ReadError::Refused(errno)) => {
                 link.memory = Err(format!("process_vm_readv stopped working: {errno}"));
-                let (number, payload, target) = (pull.number, pull.payload, pull.target);
-                self.streams.push(StreamIn {
-                    number,
-                    payload,
-                    target,
-                    done: 0,
-                });
-                return Some(Begun::NeedsStream(number));
+                return Some(Begun::NeedsStream(self.stream(pull)));
             }
         }
         if pull.done == total {
@@ -253,6 +252,29 @@ impl Transfers {
         }
         self.pulls.push_back(pull);
         Some(Begun::Copying)
+    }
+
+    /// What could not be copied is to be streamed, all of it. Returns its number.
+    fn stream(&mut self, pull: Pull) -> u32 {
+        self.streams.push(StreamIn {
+            number: pull.number,
+            payload: pull.payload,
+            target: pull.target,
+            done: 0,
+        });
+        pull.number
+    }
+
+    /// The sender cannot read the payload of a streamed message.
+    pub fn on_unreadable(&mut self, number: u32) -> Result<Finished, Corrupt> {
+        let index = self
+            .streams
+            .iter()
+            .position(|stream| stream.number == number)
+            .ok_or(Corrupt("number of a message that cannot be streamed"))?;
+        let stream = self.streams.swap_remove(index);
+        let result = Err(OpError::Fault);
+        Ok(Finished::of(number, &stream.payload, stream.target, result))
     }
 
     /// A piece of a streamed message.

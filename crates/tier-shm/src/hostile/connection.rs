@@ -106,7 +106,7 @@ impl World {
         if self.hostile.cells_out.free(1).unwrap_or(0) == 0 {
             return;
         }
-        let kind = u64::from(input.byte() % 10);
+        let kind = u64::from(input.byte() % 11);
         let is_inline = u64::from(input.byte() % 16 == 0);
         let channel = input.word() & 0xffff;
         let len_bytes = if is_inline == 1 {
