@@ -6,7 +6,7 @@ use std::time::Duration;
 use bcl_port::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier};
 use bcl_shm::cancel;
 use bcl_shm::page::{Counter, Page};
-use bcl_tier_net::{Interception, NetPort, Wish as NetWish};
+use bcl_tier_net::{Interception, NetPort, Wish as NetWish, free_numbers};
 use bcl_tier_shm::{Config, ShmPort};
 use bcl_types::{Access, Address, NodeId, OpId, SYSTEM_MAX};
 use bcl_wire::udp_port;
@@ -35,8 +35,8 @@ pub struct Wish {
     pub has_key: bool,
 }
 
-/// Assigned numbers that are passed over because somebody else has their UDP port.
-const PASSED_OVER_MAX: usize = 64;
+/// Assigned numbers that are passed over because somebody has taken their UDP port that was free a moment ago.
+const PASSED_OVER_MAX: usize = 16;
 
 impl Tiers {
     /// Opens a port on all tiers that it can have.
@@ -53,7 +53,7 @@ impl Tiers {
             }
         };
         let (shm, net) = match wants_net {
-            false => (ShmPort::open(config)?, None),
+            false => (ShmPort::open(config, |_| true)?, None),
             true => open_both(config, wish)?,
         };
         let station = net.as_ref().map(NetPort::station);
@@ -297,19 +297,20 @@ fn open_both(config: &Config, wish: &Wish) -> Result<(ShmPort, Option<NetPort>),
             Device::Udp | Device::Shm => Interception::Never,
         },
     };
-    // Numbers whose UDP port is taken are held until the next has been found.
+    let is_free = free_numbers();
+    // They are held until the next has been found.
     let mut passed_over = Vec::new();
     let (mut shm, net) = loop {
-        let shm = ShmPort::open(config)?;
-        let net = NetPort::open(shm.shared(), &config.key, net_wish).map_err(Error::from);
+        let shm = ShmPort::open(config, &is_free)?;
+        let net = NetPort::open(shm.shared(), &config.key, net_wish);
         let may_try_another = config.number.is_none() && passed_over.len() < PASSED_OVER_MAX;
         match net {
-            Err(Error::PortInUse(_)) if may_try_another => passed_over.push(shm),
+            Err(error) if error.is_in_use() && may_try_another => passed_over.push(shm),
             net => break (shm, net),
         }
     };
     passed_over.iter_mut().for_each(ShmPort::close);
-    match net {
+    match net.map_err(Error::from) {
         Ok(net) => Ok((shm, Some(net))),
         // A node number that is no address of this machine reaches its own node all the same.
         Err(Error::Configuration(_)) if wish.device == Device::Auto => Ok((shm, None)),

@@ -112,22 +112,22 @@ fn a_path_that_sockets_cannot_have_is_refused_at_once() {
 #[test]
 fn a_number_is_given_once() {
     let (_temporary, folder) = temporary();
-    let first = folder.bind(NODE, Some(7), false).unwrap();
+    let first = folder.bind(NODE, 7, false).unwrap();
     assert_eq!(first.address(), address(7));
     assert!(matches!(
-        folder.bind(NODE, Some(7), false),
+        folder.bind(NODE, 7, false),
         Err(FolderError::PortInUse { address: at, .. }) if at == address(7)
     ));
     first.unbind();
     assert!(folder.list().unwrap().is_empty());
-    assert!(folder.bind(NODE, Some(7), false).is_ok());
+    assert!(folder.bind(NODE, 7, false).is_ok());
 }
 
 #[test]
 fn number_zero_is_refused() {
     let (_temporary, folder) = temporary();
     assert!(matches!(
-        folder.bind(NODE, Some(0), false),
+        folder.bind(NODE, 0, false),
         Err(FolderError::InvalidNumber)
     ));
 }
@@ -136,7 +136,7 @@ fn number_zero_is_refused() {
 fn assigned_numbers_are_high_and_differ() {
     let (_temporary, folder) = temporary();
     let bound: Vec<Bound> = (0..50)
-        .map(|_| folder.bind(NODE, None, false).unwrap())
+        .map(|_| folder.bind_any(NODE, false, |_| true).unwrap())
         .collect();
     let mut ports: Vec<u16> = bound.iter().map(|bound| bound.address().port).collect();
     ports.sort();
@@ -148,18 +148,60 @@ fn assigned_numbers_are_high_and_differ() {
 #[test]
 fn other_users_are_let_in_only_on_demand() {
     let (_temporary, folder) = temporary();
-    let _private = folder.bind(NODE, Some(1), false).unwrap();
-    let _public = folder.bind(NODE, Some(2), true).unwrap();
+    let _private = folder.bind(NODE, 1, false).unwrap();
+    let _public = folder.bind(NODE, 2, true).unwrap();
     assert_eq!(mode(folder.path().join("127.0.0.1:1")), 0o600);
     assert_eq!(mode(folder.path().join("127.0.0.1:2")), 0o666);
+}
+
+/// Whatever the umask takes away, a user's own processes find each other; as root rights are not asked for.
+#[test]
+fn no_umask_keeps_ones_own_processes_out() {
+    let temporary = tempfile::tempdir().unwrap();
+    fs::set_permissions(temporary.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    for umask in [0o200, 0o277, 0o777, 0o022] {
+        let path = temporary.path().join(format!("{umask:o}"));
+        assert!(
+            in_fork(|| {
+                // SAFETY: changes only the user and the umask of this child.
+                let is_ready = unsafe {
+                    libc::umask(umask);
+                    libc::geteuid() != 0 || libc::setresuid(12345, 12345, 12345) == 0
+                };
+                let folder = Folder::open(&path).unwrap();
+                let private = folder.bind(NODE, 1, false).unwrap();
+                let public = folder.bind(NODE, 2, true).unwrap();
+                is_ready
+                    && [1, 2].map(|port| folder.connect(address(port)).is_ok()) == [true; 2]
+                    && has_connection_waiting(&private)
+                    && has_connection_waiting(&public)
+            }),
+            "umask {umask:o}"
+        );
+        assert_eq!(mode(&path), 0o1777);
+    }
+}
+
+#[test]
+fn numbers_that_are_taken_elsewhere_are_not_assigned() {
+    let (_temporary, folder) = temporary();
+    let bind = || folder.bind_any(NODE, false, |address| address.port % 2000 == 0);
+    let mut bound: Vec<Bound> = (0..4).map(|_| bind().unwrap()).collect();
+    bound.sort_by_key(|bound| bound.address());
+    let numbers: Vec<u16> = bound.iter().map(|bound| bound.address().port).collect();
+    assert_eq!(numbers, [2000, 4000, 6000, 8000]);
+    let text = bind().unwrap_err().to_string();
+    for part in ["from 1024 to 8191", ": 4 are in use in", "of 7164 by other"] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]
 fn another_user_is_told_that_it_is_not_allowed() {
     let (temporary, folder) = temporary();
     fs::set_permissions(temporary.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let private = folder.bind(NODE, Some(1), false).unwrap();
-    let _public = folder.bind(NODE, Some(2), true).unwrap();
+    let private = folder.bind(NODE, 1, false).unwrap();
+    let _public = folder.bind(NODE, 2, true).unwrap();
     if !rustix::process::geteuid().is_root() {
         return; // Only root can become another user.
     }
@@ -186,7 +228,7 @@ fn another_user_is_told_that_it_is_not_allowed() {
 #[test]
 fn connecting_reaches_the_listener() {
     let (_temporary, folder) = temporary();
-    let bound = folder.bind(NODE, Some(7), false).unwrap();
+    let bound = folder.bind(NODE, 7, false).unwrap();
     assert!(!has_connection_waiting(&bound));
     let client = folder.connect(address(7)).unwrap();
     let server = rustix::net::accept(bound.listener()).unwrap();
@@ -205,14 +247,14 @@ fn nobody_is_there_before_and_after() {
     let (_temporary, folder) = temporary();
     let no_port = |result| matches!(result, Err(ConnectError::NoPort { .. }));
     assert!(no_port(folder.connect(address(7))));
-    folder.bind(NODE, Some(7), false).unwrap().unbind();
+    folder.bind(NODE, 7, false).unwrap().unbind();
     assert!(no_port(folder.connect(address(7))));
 }
 
 #[test]
 fn a_full_backlog_is_busy() {
     let (_temporary, folder) = temporary();
-    let bound = folder.bind(NODE, Some(7), false).unwrap();
+    let bound = folder.bind(NODE, 7, false).unwrap();
     rustix::net::listen(bound.listener(), 0).unwrap();
     let _first = folder.connect(address(7)).unwrap();
     assert!(matches!(
@@ -224,7 +266,7 @@ fn a_full_backlog_is_busy() {
 #[test]
 fn looking_at_a_port_does_not_disturb_it() {
     let (_temporary, folder) = temporary();
-    let bound = folder.bind(NODE, Some(7), false).unwrap();
+    let bound = folder.bind(NODE, 7, false).unwrap();
     assert_eq!(folder.list().unwrap(), [(address(7), true)]);
     assert_eq!(folder.sweep().unwrap(), 0);
     assert!(!folder.sweep_one(address(7)).unwrap());
@@ -240,7 +282,7 @@ fn files_that_are_no_ports_are_left_alone() {
     assert_eq!(folder.sweep().unwrap(), 0);
     assert!(!folder.sweep_one(address(7)).unwrap());
     assert!(matches!(
-        folder.bind(NODE, Some(7), false),
+        folder.bind(NODE, 7, false),
         Err(FolderError::PortInUse { .. })
     ));
     assert!(folder.path().join("127.0.0.1:7").exists());
@@ -248,7 +290,7 @@ fn files_that_are_no_ports_are_left_alone() {
 
 /// Leaves the name of port 7 behind, as a process does that is killed: without its drop.
 fn leave_stale_name(folder: &Folder) {
-    let bound = folder.bind(NODE, Some(7), false).unwrap();
+    let bound = folder.bind(NODE, 7, false).unwrap();
     let listener = bound.listener().as_raw_fd();
     std::mem::forget(bound);
     // SAFETY: the owner of the descriptor has just been forgotten.
@@ -265,7 +307,7 @@ fn the_name_of_a_killed_process_is_found_and_replaced() {
     for cleaner in [
         |folder: &Folder| assert_eq!(folder.sweep().unwrap(), 1),
         |folder: &Folder| assert!(folder.sweep_one(address(7)).unwrap()),
-        |folder: &Folder| folder.bind(NODE, Some(7), false).unwrap().unbind(),
+        |folder: &Folder| folder.bind(NODE, 7, false).unwrap().unbind(),
     ] {
         let role = folder.path().to_str().unwrap();
         let mut child = common::start(common::child("a_child_with_a_port", role));
@@ -277,7 +319,7 @@ fn the_name_of_a_killed_process_is_found_and_replaced() {
             folder.connect(address(7)),
             Err(ConnectError::NoPort { .. })
         ));
-        let survivor = folder.bind(NODE, Some(8), false).unwrap();
+        let survivor = folder.bind(NODE, 8, false).unwrap();
         cleaner(&folder);
         assert_eq!(folder.list().unwrap(), [(survivor.address(), true)]);
     }
@@ -310,10 +352,7 @@ fn a_port_that_only_a_forked_child_keeps_open_is_gone() {
 #[test]
 fn a_child_with_a_port_and_a_child() {
     let Some(path) = common::role() else { return };
-    let _bound = Folder::open(path)
-        .unwrap()
-        .bind(NODE, Some(7), false)
-        .unwrap();
+    let _bound = Folder::open(path).unwrap().bind(NODE, 7, false).unwrap();
     // SAFETY: the new process only waits for the end of its input and leaves.
     let is_grandchild = unsafe { libc::fork() } == 0;
     if !is_grandchild {
@@ -330,10 +369,7 @@ fn a_child_with_a_port_and_a_child() {
 #[test]
 fn a_child_with_a_port() {
     let Some(path) = common::role() else { return };
-    let _bound = Folder::open(path)
-        .unwrap()
-        .bind(NODE, Some(7), false)
-        .unwrap();
+    let _bound = Folder::open(path).unwrap().bind(NODE, 7, false).unwrap();
     println!("ready");
     loop {
         thread::park();
@@ -349,7 +385,7 @@ fn threads_that_race_for_a_stale_name_get_it_once() {
         let (start, end) = (Barrier::new(THREADS), Barrier::new(THREADS));
         let race = |folder: &Folder| {
             start.wait();
-            let won = folder.bind(NODE, Some(7), false);
+            let won = folder.bind(NODE, 7, false);
             end.wait();
             usize::from(won.is_ok())
         };
@@ -375,7 +411,7 @@ fn threads_that_race_for_a_stale_name_get_it_once() {
 #[test]
 fn a_forked_child_does_not_take_the_name_away() {
     let (_temporary, folder) = temporary();
-    let bound = folder.bind(NODE, Some(7), false).unwrap();
+    let bound = folder.bind(NODE, 7, false).unwrap();
     let mut inherited = Some(bound);
     assert!(in_fork(|| inherited.take().is_some()));
     assert_eq!(folder.list().unwrap(), [(address(7), true)]);
@@ -386,10 +422,10 @@ fn a_forked_child_does_not_take_the_name_away() {
 #[test]
 fn a_name_that_has_been_replaced_stays() {
     let (_temporary, folder) = temporary();
-    let first = folder.bind(NODE, Some(7), false).unwrap();
+    let first = folder.bind(NODE, 7, false).unwrap();
     let path = folder.path().join("127.0.0.1:7");
     fs::remove_file(&path).unwrap();
-    let _second = folder.bind(NODE, Some(7), false).unwrap();
+    let _second = folder.bind(NODE, 7, false).unwrap();
     drop(first);
     assert!(fs::symlink_metadata(path).unwrap().file_type().is_socket());
 }

@@ -25,7 +25,7 @@ struct Peer {
 fn peer(role: &str) -> Peer {
     let temporary = tempfile::tempdir().unwrap();
     let folder = Folder::open(temporary.path()).unwrap();
-    let bound = folder.bind(NodeId::LOOPBACK, Some(7), false).unwrap();
+    let bound = folder.bind(NodeId::LOOPBACK, 7, false).unwrap();
     let mut command: Command = common::child("a_child_that_ends", role);
     let child = common::start({
         command.env("BCL_DIR", folder.path());

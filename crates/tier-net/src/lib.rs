@@ -17,7 +17,7 @@ mod station;
 mod udp;
 mod watcher;
 
-pub use engine::open::{Interception, OpenError, Wish, packet_secret};
+pub use engine::open::{Interception, OpenError, Wish, free_numbers, packet_secret};
 pub use interface::open::Unavailable;
 pub use port::NetPort;
 pub use station::Station;

@@ -58,8 +58,9 @@ pub enum OpenError {
 }
 
 impl ShmPort {
-    /// Opens a port: from now on peers can find it.
-    pub fn open(config: &Config) -> Result<Self, OpenError> {
+    /// Opens a port: from now on peers can find it. A number that is assigned is one that is free elsewhere too, as
+    /// `is_free` says.
+    pub fn open(config: &Config, is_free: impl Fn(Address) -> bool) -> Result<Self, OpenError> {
         sandbox::check_local()?;
         let folder = Folder::open(&config.folder)?;
         // Names that killed processes left, and that nobody else would come across ([SEM-1.3]).
@@ -67,7 +68,7 @@ impl ShmPort {
         let (page_fd, mapping) = memfd::create("bcl-port", PAGE_LEN, Writers::OnlyMe)?;
         let page = Page::new(mapping);
         let bell = Bell::new().map_err(OpenError::Bell)?;
-        let (bound, service) = find_number(&folder, config)?;
+        let (bound, service) = find_number(&folder, config, is_free)?;
         let address = bound.address();
         page.label(Identity {
             node: address.node.into(),
@@ -93,10 +94,18 @@ impl ShmPort {
 
 /// Binds a number that no other port of this process has. An assigned one that a port in another folder has is
 /// held until the next has been found.
-fn find_number(folder: &Folder, config: &Config) -> Result<(Bound, Service), OpenError> {
+fn find_number(
+    folder: &Folder,
+    config: &Config,
+    is_free: impl Fn(Address) -> bool,
+) -> Result<(Bound, Service), OpenError> {
+    let open_to_others = !config.allow_uids.is_empty();
     let mut passed_over = Vec::new();
     loop {
-        let bound = folder.bind(config.node, config.number, !config.allow_uids.is_empty())?;
+        let bound = match config.number {
+            Some(number) => folder.bind(config.node, number, open_to_others)?,
+            None => folder.bind_any(config.node, open_to_others, &is_free)?,
+        };
         match Service::join(bound.address()) {
             Ok(service) => return Ok((bound, service)),
             Err(OpenError::Twice(_)) if config.number.is_none() => passed_over.push(bound),

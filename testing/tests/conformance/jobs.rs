@@ -38,7 +38,7 @@ fn a_peer_of_another_version_is_named() {
     let world: bcl_testing::World = bcl_testing::World::new();
     let us = world.open();
     let folder = bcl_node::Folder::open(world.folder()).unwrap();
-    let bound = folder.bind(us.address.node, Some(77), false).unwrap();
+    let bound = folder.bind(us.address.node, 77, false).unwrap();
     let mut waiting = libc::pollfd {
         fd: bound.listener().as_raw_fd(),
         events: libc::POLLIN,

@@ -1,5 +1,6 @@
 //! SEM-1.6: which tier reaches which peer. Loopback addresses stand for nodes, folders of their own for hosts.
 
+use std::net::UdpSocket;
 use std::path::Path;
 
 use bcl::{Address, Device, Error, Event, NodeId, OpError, Port, PortOptions, Which};
@@ -140,4 +141,40 @@ fn a_number_that_has_no_udp_port_is_refused_where_only_udp_is_wanted() {
         panic!("port 9000 was opened over UDP: {opened:?}");
     };
     assert!(text.contains("8191"), "{text}");
+}
+
+/// SEM-1.2: other programs have all UDP ports but three, and those ports are found.
+#[test]
+fn a_number_is_assigned_whose_udp_port_is_free() {
+    const FREE: [u16; 3] = [1024, 5000, 8191];
+    let descriptors = rustix::process::Rlimit {
+        current: Some(9000),
+        maximum: Some(20_000),
+    };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, descriptors)
+        .expect("root may have as many descriptors as this");
+    let world = World::<SingleCopy>::new();
+    let node = std::net::IpAddr::V4(node_of(0).0);
+    let others = (1024..=8191).filter(|number| !FREE.contains(number));
+    let others: Vec<UdpSocket> = others
+        .map(|number| UdpSocket::bind((node, 20_000 + number)).expect("nobody has it"))
+        .collect();
+
+    let open = || {
+        options(&world, 0, world.folder())
+            .device(Device::Udp)
+            .open()
+    };
+    let ports = FREE.map(|_| open().expect("one is free"));
+    let mut numbers = ports.each_ref().map(|port| port.address().port);
+    numbers.sort();
+    assert_eq!(numbers, FREE);
+    let error = open().expect_err("none is free");
+    assert!(matches!(error, Error::Folder(_)), "{error}");
+    let (error, taken) = (error.to_string(), others.len());
+    assert!(error.contains("free: 3 are in use in"), "{error}");
+    assert!(
+        error.contains(&format!("of {taken} by other programs")),
+        "{error}"
+    );
 }

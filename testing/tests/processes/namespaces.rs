@@ -1,8 +1,9 @@
 //! Two processes that share nothing but the socket folder, as two containers do.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 
 use bcl::OpError;
 use bcl_testing::World;
@@ -11,7 +12,7 @@ use bcl_testing::peer::{Peer, command, prepare};
 /// In pid, ipc and network namespaces of its own, and with a /dev/shm of 64 KiB; `None` if we may not.
 fn contained(world: &World) -> Option<Peer> {
     let inner = command(world.folder(), &["obey"]);
-    let mut outer = std::process::Command::new("unshare");
+    let mut outer = Command::new("unshare");
     let script = "mount -t tmpfs -o size=64k tmpfs /dev/shm && exec \"$0\" obey";
     outer
         .args([
@@ -31,7 +32,7 @@ fn contained(world: &World) -> Option<Peer> {
                 .filter_map(|(key, value)| Some((key, value?))),
         )
         .process_group(0);
-    let tried = std::process::Command::new("unshare")
+    let tried = Command::new("unshare")
         .args([
             "--pid",
             "--fork",
@@ -86,8 +87,12 @@ const KEY: &str = "0808080808080808080808080808080808080808080808080808080808080
 
 /// A process of this user in a user namespace without a map, where every user is "nobody"; `None` if we may not.
 fn unmapped(world: &World, uid: u32, key: Option<&str>) -> Option<Peer> {
+    unmapped_command(world, uid, key).map(Peer::spawn)
+}
+
+fn unmapped_command(world: &World, uid: u32, key: Option<&str>) -> Option<Command> {
     let inner = command(world.folder(), &["obey"]);
-    let mut outer = std::process::Command::new("setpriv");
+    let mut outer = Command::new("setpriv");
     let (reuid, regid) = (format!("--reuid={uid}"), format!("--regid={uid}"));
     let demote = [
         reuid.as_str(),
@@ -96,10 +101,7 @@ fn unmapped(world: &World, uid: u32, key: Option<&str>) -> Option<Peer> {
         "unshare",
         "--user",
     ];
-    let tried = std::process::Command::new("setpriv")
-        .args(demote)
-        .arg("true")
-        .status();
+    let tried = Command::new("setpriv").args(demote).arg("true").status();
     if !tried.is_ok_and(|status| status.success()) {
         println!("user namespaces cannot be made here (not root?): nothing was checked");
         return None;
@@ -113,7 +115,25 @@ fn unmapped(world: &World, uid: u32, key: Option<&str>) -> Option<Peer> {
     if let Some(key) = key {
         outer.env("BCL_JOB_KEY", key);
     }
-    Some(Peer::spawn(outer))
+    Some(outer)
+}
+
+/// SEM-2.2: a folder of another user, who looks the same, is not our own.
+#[test]
+fn a_folder_of_a_stranger_who_looks_the_same_is_not_trusted() {
+    let world: World = World::new();
+    fs::create_dir_all(world.folder()).expect("a folder can be made");
+    let Some(mut command) = unmapped_command(&world, 4001, Some(KEY)) else {
+        return;
+    };
+    chown(world.folder(), Some(4002), None).expect("root may give it away");
+    for (mode, is_trusted) in [(0o777, false), (0o1777, true)] {
+        fs::set_permissions(world.folder(), fs::Permissions::from_mode(mode)).expect("root may");
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        let output = command.output().expect("it starts");
+        let says = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(!says.contains("is not sticky"), is_trusted, "{says}");
+    }
 }
 
 /// SEM-2.2: two users whom their namespaces do not map look the same, to each other and to themselves, and are not.

@@ -15,13 +15,17 @@ use super::lock::Lock;
 use super::{Folder, FolderError};
 
 /// Lower numbers are only given to those who ask for them.
-const FIRST_ASSIGNED: u16 = 1024;
+pub(super) const FIRST_ASSIGNED: u16 = 1024;
 
 /// The last number that other nodes can reach (`spec/wire.md`); higher ones are only given to those who ask.
-const LAST_ASSIGNED: u16 = 8191;
+pub(super) const LAST_ASSIGNED: u16 = 8191;
+
+/// Rights to a name: who may write to it may connect.
+const OPEN_TO_OWN: Mode = Mode::from_raw_mode(0o600);
+const OPEN_TO_ALL: Mode = Mode::from_raw_mode(0o666);
 
 /// How many numbers can be assigned.
-const ASSIGNABLE: u32 = (LAST_ASSIGNED - FIRST_ASSIGNED) as u32 + 1;
+pub(super) const ASSIGNABLE: u32 = (LAST_ASSIGNED - FIRST_ASSIGNED) as u32 + 1;
 
 /// Peers that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
 const BACKLOG: i32 = 4096;
@@ -41,44 +45,46 @@ pub struct Bound {
 }
 
 impl Folder {
-    /// Opens the port `number` of `node`, or one with an assigned number.
+    /// Opens the port `number` of `node`.
     ///
     /// Only this user and root can connect, unless `open_to_others`.
     pub fn bind(
         &self,
         node: NodeId,
-        number: Option<u16>,
+        number: u16,
         open_to_others: bool,
     ) -> Result<Bound, FolderError> {
-        let lock = self.lock()?;
-        match number {
-            Some(0) => Err(FolderError::InvalidNumber),
-            Some(port) => {
-                let address = Address { node, port };
-                self.try_bind(address, open_to_others, &lock)?
-                    .ok_or_else(|| FolderError::PortInUse {
-                        address,
-                        folder: self.path.clone(),
-                    })
-            }
-            None => self.bind_assigned(node, open_to_others, &lock),
+        if number == 0 {
+            return Err(FolderError::InvalidNumber);
         }
+        let address = Address { node, port: number };
+        let bound = self.try_bind(address, open_to_others, &self.lock()?)?;
+        bound.ok_or_else(|| FolderError::PortInUse {
+            address,
+            folder: self.path.clone(),
+        })
     }
 
-    fn bind_assigned(
+    /// The same with a number that is assigned: one that is free in this folder, and elsewhere as `is_free` says.
+    pub fn bind_any(
         &self,
         node: NodeId,
         open_to_others: bool,
-        lock: &Lock,
+        is_free: impl Fn(Address) -> bool,
     ) -> Result<Bound, FolderError> {
+        let lock = self.lock()?;
+        let mut taken_elsewhere = 0;
         for port in candidates() {
-            let bound = self.try_bind(Address { node, port }, open_to_others, lock)?;
-            if let Some(bound) = bound {
+            let address = Address { node, port };
+            if !self.holds(address) && !is_free(address) {
+                taken_elsewhere += 1;
+            } else if let Some(bound) = self.try_bind(address, open_to_others, &lock)? {
                 return Ok(bound);
             }
         }
         Err(FolderError::NoFreePort {
             folder: self.path.clone(),
+            taken_elsewhere,
         })
     }
 
@@ -114,7 +120,7 @@ impl Folder {
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
         })?;
         // The name inherits the rights of the socket (less the umask).
-        rustix::fs::fchmod(&listener, Mode::RUSR | Mode::WUSR)?;
+        rustix::fs::fchmod(&listener, OPEN_TO_OWN)?;
         rustix::net::bind(&listener, &SocketAddrUnix::new(self.socket_path(address))?)?;
         Ok(listener)
     }
@@ -128,7 +134,7 @@ impl Folder {
         let path = self.socket_path(address);
         let failed = |errno: Errno| FolderError::system("open", &path, errno.into());
         let name = address.to_string();
-        let file = file_id(&self.dir, &name).map_err(failed)?;
+        let (file, mode) = look_at(&self.dir, &name).map_err(failed)?;
         // From here on a failure removes the name again.
         let bound = Bound {
             listener,
@@ -137,8 +143,12 @@ impl Folder {
             file,
             owner: getpid(),
         };
-        if open_to_others {
-            bound.open_to_others(&name).map_err(failed)?;
+        let right = match open_to_others {
+            true => OPEN_TO_ALL,
+            false => OPEN_TO_OWN,
+        };
+        if mode != right {
+            bound.open_to(right, &name).map_err(failed)?;
         }
         rustix::net::listen(&bound.listener, BACKLOG).map_err(failed)?;
         Ok(bound)
@@ -159,8 +169,8 @@ impl Bound {
     /// Removes the name and closes the socket. Dropping does the same.
     pub fn unbind(self) {}
 
-    /// Lets all users connect, whatever the umask; the check of their uid comes later.
-    fn open_to_others(&self, name: &str) -> Result<(), Errno> {
+    /// Lets users connect, whatever the umask; the check of their uid comes later.
+    fn open_to(&self, mode: Mode, name: &str) -> Result<(), Errno> {
         // Not by the name: whoever owns the folder could put a link there that leads the change
         // to another file of ours.
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -169,9 +179,7 @@ impl Bound {
         if (stat.st_dev, stat.st_ino) != self.file {
             return Err(Errno::STALE);
         }
-        let everybody = Mode::from_raw_mode(0o666);
-        let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
-        rustix::fs::chmod(by_descriptor, everybody)
+        rustix::fs::chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), mode)
     }
 }
 
@@ -181,7 +189,8 @@ impl Drop for Bound {
     /// that no other file can have the same number.)
     fn drop(&mut self) {
         let name = self.address.to_string();
-        let is_ours = self.owner == getpid() && file_id(&self.dir, &name) == Ok(self.file);
+        let is_there = || look_at(&self.dir, &name).is_ok_and(|(file, _)| file == self.file);
+        let is_ours = self.owner == getpid() && is_there();
         if is_ours {
             // If it fails the name is stale, and the next who meets it removes it.
             let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
@@ -189,9 +198,13 @@ impl Drop for Bound {
     }
 }
 
-fn file_id(dir: &Fd, name: &str) -> Result<FileId, Errno> {
+/// What a name stands for, and who may use it.
+fn look_at(dir: &Fd, name: &str) -> Result<(FileId, Mode), Errno> {
     let stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok((stat.st_dev, stat.st_ino))
+    Ok((
+        (stat.st_dev, stat.st_ino),
+        Mode::from_raw_mode(stat.st_mode),
+    ))
 }
 
 /// All numbers that can be assigned, once each. They start somewhere else for each process and each

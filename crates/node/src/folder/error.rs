@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bcl_types::Address;
 
+use super::bind::{ASSIGNABLE, FIRST_ASSIGNED, LAST_ASSIGNED};
+
 /// Why the folder cannot be used, or a port not be opened in it.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
@@ -45,10 +47,15 @@ pub enum FolderError {
         folder: PathBuf,
     },
     /// All the numbers that can be assigned are taken.
-    #[error("all port numbers from 1024 to 65535 are in use in {}", folder.display())]
+    #[error(
+        "no port number from {FIRST_ASSIGNED} to {LAST_ASSIGNED} is free: {} are in use in {} (`bcl stat` shows them) and the UDP ports of {taken_elsewhere} by other programs (`ss -uln` shows them): close some, or ask for a number that is free",
+        ASSIGNABLE - taken_elsewhere, folder.display()
+    )]
     NoFreePort {
         /// The folder.
         folder: PathBuf,
+        /// How many of them are free in the folder, and not elsewhere.
+        taken_elsewhere: u32,
     },
     /// Another process holds the lock and does not give it back.
     #[error("socket folder {} has been locked by another process for {} s: look for a stopped process with `fuser -v {}`, or set BCL_DIR to another folder", folder.display(), waited.as_secs(), folder.display())]

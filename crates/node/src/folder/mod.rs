@@ -16,6 +16,7 @@ mod names;
 mod probe;
 
 use std::env;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use bcl_os::Fd;
 use bcl_types::Address;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+
+use crate::user_namespace::may_be_anybody;
 
 pub use bind::Bound;
 pub use connect::ConnectError;
@@ -110,24 +113,32 @@ fn open_or_create(path: &Path) -> Result<Fd, FolderError> {
         Err(Errno::ROFS | Errno::ACCESS) if path.exists() => false,
         Err(errno) => return Err(FolderError::system("create", path, errno.into())),
     };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = Fd::make(|| rustix::fs::open(path, flags, Mode::empty()));
-    let dir = opened.map_err(|errno| match errno {
-        Errno::NOTDIR | Errno::LOOP => FolderError::NotADirectory { path: path.into() },
-        errno => FolderError::system("open", path, errno.into()),
-    })?;
     if created {
-        // The umask has taken the rights of others away.
-        rustix::fs::fchmod(&dir, MODE)
+        undo_umask(path)
             .map_err(|errno| FolderError::system("open to other users", path, errno.into()))?;
     }
-    Ok(dir)
+    open_directory(path, OFlags::RDONLY).map_err(|errno| match errno {
+        Errno::NOTDIR | Errno::LOOP => FolderError::NotADirectory { path: path.into() },
+        errno => FolderError::system("open", path, errno.into()),
+    })
+}
+
+/// The umask has taken rights away from a folder that has just been made: those of others, perhaps our own.
+fn undo_umask(path: &Path) -> Result<(), Errno> {
+    let dir = open_directory(path, OFlags::PATH)?;
+    rustix::fs::chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), MODE)
+}
+
+fn open_directory(path: &Path, how: OFlags) -> Result<Fd, Errno> {
+    let flags = how | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Fd::make(|| rustix::fs::open(path, flags, Mode::empty()))
 }
 
 fn check_owner(path: &Path, dir: &Fd) -> Result<(), FolderError> {
     let stat = rustix::fs::fstat(dir)
         .map_err(|errno| FolderError::system("examine", path, errno.into()))?;
-    let is_trusted = stat.st_uid == 0 || stat.st_uid == rustix::process::geteuid().as_raw();
+    let is_own = stat.st_uid == rustix::process::geteuid().as_raw() && !may_be_anybody(stat.st_uid);
+    let is_trusted = stat.st_uid == 0 || is_own;
     let is_sticky = Mode::from_raw_mode(stat.st_mode).contains(Mode::SVTX);
     if is_trusted || is_sticky {
         return Ok(());

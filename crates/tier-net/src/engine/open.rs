@@ -8,7 +8,8 @@ use bcl_node::sandbox::Refused;
 use bcl_node::{JobKey, Nodes, NodesError};
 use bcl_port::Shared;
 use bcl_proto::{Config, Endpoint, Span};
-use bcl_udp::BindError;
+use bcl_types::Address;
+use bcl_udp::{BindError, Socket};
 use bcl_wire::udp_port;
 use rustix::io::Errno;
 
@@ -79,6 +80,28 @@ pub enum OpenError {
     Thread(std::io::Error),
 }
 
+impl OpenError {
+    /// Whether another port number is all that is needed.
+    pub fn is_in_use(&self) -> bool {
+        matches!(self, Self::Bind(BindError::InUse { .. }) | Self::InUse(_))
+    }
+}
+
+/// Tells of port numbers whether nobody has their UDP ports. What else may be wrong is told when one is opened.
+pub fn free_numbers() -> impl Fn(Address) -> bool {
+    let nodes = Nodes::load().unwrap_or_default();
+    move |own| {
+        let port = udp_port::of_port(own.port);
+        port.is_some_and(|port| !Socket::is_taken(own_ip(&nodes, own), port))
+    }
+}
+
+/// The address of the node where packets come in.
+fn own_ip(nodes: &Nodes, own: Address) -> IpAddr {
+    let ip = nodes.addresses(own.node).first().copied();
+    ip.unwrap_or(IpAddr::V4(own.node.0))
+}
+
 /// What the packets of the job that `key` belongs to are checked with, from which the key cannot be found
 /// ([WIRE-3.3]).
 pub fn packet_secret(key: &JobKey) -> [u8; 32] {
@@ -95,8 +118,7 @@ impl Engine {
     ) -> Result<Self, OpenError> {
         let own = shared.address;
         let port = udp_port::of_port(own.port).ok_or(OpenError::NoUdpPort(own.port))?;
-        let ip = nodes.addresses(own.node).first().copied();
-        let ip = ip.unwrap_or(IpAddr::V4(own.node.0));
+        let ip = own_ip(&nodes, own);
         let secret = packet_secret(key);
         let mut reach = Reach::Socket(None);
         let interface = match intercept(ip, own.port, secret, wish) {

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use bcl_os::Fd;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::coalescing::Coalescing;
@@ -21,13 +22,11 @@ const BUFFER_BYTES: usize = 4 << 20;
 /// Why no socket could be had.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Somebody else has the port.
-    #[error("UDP port {address} is in use{}: choose another port or end that process", by(.holder))]
+    /// Somebody else has the port. The text names who does, as far as /proc tells then.
+    #[error("UDP port {address} is in use{}: choose another port or end that process", by(*address))]
     InUse {
         /// What was asked for.
         address: SocketAddr,
-        /// Who has it, as far as /proc tells.
-        holder: Option<String>,
     },
     /// The address belongs to no interface of this machine.
     #[error(
@@ -55,9 +54,8 @@ pub enum BindError {
     },
 }
 
-fn by(holder: &Option<String>) -> String {
-    holder
-        .as_ref()
+fn by(address: SocketAddr) -> String {
+    holder::of_port(address)
         .map(|who| format!(" by {who}"))
         .unwrap_or_default()
 }
@@ -81,6 +79,13 @@ impl Socket {
         let settings = set_up(fd.as_fd(), local).map_err(failed("set up"))?;
         let local = name(&fd).map_err(failed("name"))?;
         Ok(Socket::new(fd, local, settings))
+    }
+
+    /// Whether somebody has this port, so that [`bind`](Self::bind) would say [`BindError::InUse`]. At any other trouble
+    /// it is for `bind` to say which.
+    pub fn is_taken(local: IpAddr, port: u16) -> bool {
+        let bound = open(local).map(|fd| rustix::net::bind(&fd, &SocketAddr::new(local, port)));
+        matches!(bound, Ok(Err(Errno::ADDRINUSE)))
     }
 
     /// A UDP socket that somebody else has bound, as the node's agent does. It coalesces nothing: an interface program
@@ -116,10 +121,7 @@ fn name(fd: &Fd) -> io::Result<SocketAddr> {
 
 fn sorted(address: SocketAddr, source: io::Error) -> BindError {
     match source.raw_os_error() {
-        Some(libc::EADDRINUSE) => BindError::InUse {
-            address,
-            holder: holder::of_port(address),
-        },
+        Some(libc::EADDRINUSE) => BindError::InUse { address },
         Some(libc::EADDRNOTAVAIL) => BindError::NotOurs { ip: address.ip() },
         Some(libc::EACCES) => BindError::Reserved { address },
         _ => BindError::System {
@@ -177,6 +179,7 @@ mod tests {
     #[test]
     fn a_taken_port_names_its_holder() {
         let first = Socket::bind(loopback(), 0).unwrap();
+        assert!(Socket::is_taken(loopback(), first.local_address().port()));
         let error = Socket::bind(loopback(), first.local_address().port()).unwrap_err();
         let text = error.to_string();
         let us = format!("process {}", std::process::id());
