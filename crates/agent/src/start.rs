@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use rustix::fs::Mode;
 use rustix::thread::CapabilitySet;
 
 use crate::arguments::{Arguments, Command};
@@ -35,6 +36,8 @@ pub struct Backend {
 /// `bcld`.
 pub fn main(backend: &Backend) -> ExitCode {
     let arguments = Arguments::parse();
+    // Others have to come through the folder of the socket, whoever starts the agent.
+    rustix::process::umask(Mode::from_raw_mode(0o022));
     let outcome = match arguments.command {
         Some(Command::Man { folder }) => manual(&folder).map_err(|error| error.to_string()),
         Some(Command::Check) => return check::run(&arguments.options, backend),

@@ -77,6 +77,20 @@ fn what_belongs_to_nobody_is_removed_at_the_start() {
     assert_eq!(lab.records(), ["1.port"]);
 }
 
+// AGENT-8.2
+#[test]
+fn a_process_that_has_become_another_program_has_no_port() {
+    let mut lab = Lab::new(&[]);
+    let mut asker = with_port(&lab);
+    lab.kill();
+    asker.tell("exec");
+    // This is the new program.
+    asker.is_refused("close", &["no port"]);
+    lab.start();
+    assert_eq!(lab.tables(), [""; 0]);
+    assert_eq!(lab.records(), [""; 0]);
+}
+
 #[test]
 fn a_port_that_was_left_while_there_was_no_agent_can_be_opened_again() {
     let mut lab = Lab::new(&[]);

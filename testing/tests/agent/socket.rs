@@ -1,10 +1,14 @@
 //! How the agent's socket comes about, and what it tells.
 
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use bcl_agent_client::Agent;
+use bcl_testing::PATIENCE;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 use crate::lab::{self, Lab};
@@ -78,4 +82,32 @@ fn a_missing_agent_is_told_with_what_to_do() {
         text.contains("bcld --foreground") && text.contains("BCL_AGENT"),
         "{text}"
     );
+}
+
+// AGENT-1.1
+#[test]
+fn whatever_the_umask_others_come_through_to_the_socket() {
+    let lab = Lab::new(&[]);
+    let folder = lab.socket().with_file_name("run");
+    let socket = folder.join("agent.sock");
+    let mut child = Command::new("sh")
+        .args(["-c", "umask 077 && exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_bcld-fake"))
+        .args(["--foreground", "--interface=lo", "--name=masked"])
+        .arg(format!("--group={}", lab::group()))
+        .args(lab.paths().map(|path| {
+            path.replace("/state", "/masked")
+                .replace("/agent.sock", "/run/agent.sock")
+        }))
+        .spawn()
+        .unwrap();
+    let end = Instant::now() + PATIENCE;
+    while Agent::connect_to(&socket).is_err() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let modes = (mode(&folder), mode(&socket));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(modes, (0o755, 0o666));
 }

@@ -1,8 +1,13 @@
 //! What an earlier agent of the same name has left ([AGENT-8.2]).
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use bcl_udp::Socket;
+use bcl_wire::udp_port;
 
 use super::{Port, Registry};
+use crate::ledger::Record;
 use crate::log;
 use crate::process::Watched;
 use crate::tables::Contents;
@@ -22,7 +27,7 @@ impl Registry {
         for record in records {
             let entered = contents.ports.remove(&record.index);
             match (entered, Watched::find(record.process)) {
-                (Some(entered), Some(watched)) => {
+                (Some(entered), Some(watched)) if has_socket(&record) => {
                     let port = Port {
                         pidfd: watched.pidfd,
                         attended: false,
@@ -32,7 +37,7 @@ impl Registry {
                     };
                     self.ports.insert(port.record.index, port);
                 }
-                // Its process has ended, or the agent before the port was entered.
+                // Its process has ended or become another program, or the agent has ended before the port was entered.
                 (entered, _) => dead.push((record, entered.unwrap_or_default())),
             }
         }
@@ -85,4 +90,11 @@ impl Registry {
             }
         }
     }
+}
+
+/// Whether the port's socket is there, which its process closes with the port, and the kernel when the process calls exec:
+/// number and time of start stay what they were.
+fn has_socket(record: &Record) -> bool {
+    udp_port::of_port(record.number)
+        .is_some_and(|port| Socket::is_taken(IpAddr::V4(record.node), port))
 }

@@ -2,14 +2,17 @@
 //!
 //! Orders: `connect`; `open NODE NUMBER|any [RING_BYTES]`; `enter N`; `remove N`; `memory BYTES`; `free N`;
 //! `bind WINDOW MEMORY OFFSET BYTES ACCESS`; `unbind WINDOW`; `close`; `forget` (drops all but the descriptors);
-//! `fork` (a child that inherits everything and sleeps; answers its number); `attack PINS` (tries what it may not).
+//! `fork` (a child that inherits everything and sleeps; answers its number); `exec` (starts itself anew as the same
+//! process); `attack PINS` (tries what it may not).
 
 mod attack;
 
 use bcl_os::Fd;
 use std::error::Error;
 use std::io::BufRead;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use bcl_agent_client::message::{Connection, Window};
 use bcl_agent_client::{Agent, Key, OpenPort, Opened, Port};
@@ -86,6 +89,10 @@ impl Asker {
                     }
                 }
                 return Ok(child.to_string());
+            }
+            ["exec"] => {
+                println!("ok");
+                return Err(Command::new("/proc/self/exe").exec().into());
             }
             _ => return Err(format!("what is '{}'?", words.join(" ")).into()),
         }
