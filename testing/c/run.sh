@@ -26,7 +26,7 @@ main() {
     manual_pages_render
     for way in shared static; do
         build_all "$way"
-        for program in bad_input limits remap threads forked reexec reexec-no-pie canceled orphaned refused; do
+        for program in bad_input limits remap memory stack threads forked reexec reexec-no-pie canceled orphaned refused; do
             checks "$way" "$program"
         done
         programs_talk "$way"
@@ -56,6 +56,8 @@ checks() {
     if [[ $last =~ ^passed\ ([0-9]+)\ failed\ ([0-9]+)$ ]]; then
         passed=$((passed + BASH_REMATCH[1]))
         failed=$((failed + BASH_REMATCH[2]))
+        # What this machine does not have is said.
+        grep '^there is no' "$work/log" || true
         [ "${BASH_REMATCH[2]}" = 0 ] && return
     else
         failed=$((failed + 1))

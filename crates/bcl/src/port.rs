@@ -296,7 +296,8 @@ impl Port {
             .collect()
     }
 
-    /// Gives everything back; what is not complete is abandoned. Dropping the port does the same.
+    /// Gives everything back; what is not complete is abandoned. What has left for other nodes is seen through first, so that
+    /// a peer there that takes nothing holds this up, for at most 3 s. Dropping the port does the same. [SEM-7.1]
     pub fn close(mut self) -> Result<(), Error> {
         self.core.close()
     }

@@ -12,7 +12,7 @@
  *   open channels (0-63)        windows: memory that others put to, get from, and change by atomic operations
  *
  * Operations never block. They carry a cookie, a number of the program's choice, and complete with an event that
- * has the same cookie. Calls that block: bcl_wait, bcl_close (shortly), bcl_job_exchange.
+ * has the same cookie. Calls that block: bcl_wait, bcl_job_exchange, and bcl_close, which says for how long.
  *
  * ERRORS. Every function returns 0 or a negative BCL_ERR_*; bcl_poll and bcl_wait return the number of events.
  * errno has no meaning. bcl_last_error gives the sentence for the last failure in this thread. A call that fails has
@@ -21,6 +21,11 @@
  * OWNERSHIP. Memory given to an operation belongs to it until its event has been taken: memory that is sent must not
  * change, memory that is received into must not be touched. Memory bound to a window belongs to it until unbound.
  * Only the system channel copies at once. Strings and structures given to a call are not kept.
+ *
+ * That the memory is there, for as long as it belongs to the operation, is for the program to see to. Where the library
+ * copies it as memcpy would, a wrong pointer, or a mapped file that has become shorter, ends the process by SIGSEGV or
+ * SIGBUS, perhaps in a thread of the library's. Where the kernel copies, as it does with long messages within a node
+ * ("single copy" in bcl_peer_text), the operation ends with BCL_ERR_FAULT on both sides. [SEM-9.1]
  *
  * PROGRESS. Operations get on while the program is inside calls on the port, above all bcl_poll and bcl_wait. So a
  * program with operations under way keeps taking events. Others act on its windows without any call of its own.
@@ -40,6 +45,9 @@
  * its own (after _Fork or clone only if the parent had one thread: the C library itself promises nothing else). A DMA
  * buffer is memory that parent and child share; the child can neither free it nor use it as one. The library's
  * descriptors are closed in children of fork and of programs started by exec.
+ *
+ * STACK. A call uses up to 16 KiB of its thread's stack within a node, and 48 KiB where there is UDP: stacks of 64 KiB
+ * and more will do.
  *
  * UNITS. Lengths and offsets are bytes, times milliseconds. Addresses are in host byte order.
  *
@@ -188,6 +196,8 @@ int bcl_open(const bcl_options *options, bcl_port **port);
  * Operations not complete are abandoned without an event, and memory given to them is the program's again; system
  * messages not released are gone. Peers learn that the port was closed. Threads that are inside bcl_wait return
  * with BCL_ERR_CLOSED; bcl_close waits for them. No thread may begin a call on the port after this.
+ * What has left for other nodes is seen through first, so that a peer there that takes nothing holds bcl_close up, for
+ * at most 3 seconds. Within a node nothing is waited for.
  * The end of the process closes its ports as well. [SEM-1.4]
  */
 int bcl_close(bcl_port *port);
