@@ -89,14 +89,10 @@ impl PathMtu {
         self.bytes() <= FLOOR_BYTES && bytes <= usize::from(FLOOR_BYTES)
     }
 
-    /// Whether datagrams of this length can vanish for their length. Of what every path takes that is not believed until
-    /// longer ones have vanished.
-    pub fn is_long(&self, bytes: u16) -> bool {
-        let short = match self.bytes() > FLOOR_BYTES {
-            true => FLOOR_BYTES,
-            false => LEAST_BYTES,
-        };
-        bytes > short
+    /// Whether datagrams of this length can vanish for their length. Also what every path should take, whatever is in use:
+    /// there may be nothing longer to lose, as a peer that knows the path asks for no more.
+    pub fn is_long(bytes: u16) -> bool {
+        bytes > LEAST_BYTES
     }
 
     /// A datagram leaves of which nobody knows whether it passes. `true`: ask.
@@ -139,7 +135,7 @@ impl PathMtu {
 
     /// The longest of some datagrams that are lost. `true`: ask.
     pub fn on_lost(&mut self, bytes: u16) -> bool {
-        if !self.is_long(bytes) || bytes > self.bytes() {
+        if !Self::is_long(bytes) || bytes > self.bytes() {
             return false;
         }
         self.lost_bytes = self.lost_bytes.max(bytes);
@@ -313,6 +309,15 @@ mod tests {
         assert_eq!(ask(&mut mtu, 1372), 1);
         assert!((1357..=1372).contains(&mtu.bytes()));
         assert!(mtu.is_assured(1357), "what has passed needs no question");
+    }
+
+    /// A peer that knows that the path takes no more asks for no more, so that nothing longer is lost.
+    #[test]
+    fn short_losses_ask_whatever_length_is_in_use() {
+        let mut mtu = PathMtu::new(Time(0), 1200);
+        assert!((0..4).any(|_| mtu.on_lost(504)));
+        ask(&mut mtu, 472);
+        assert!((450..=472).contains(&mtu.bytes()), "{}", mtu.bytes());
     }
 
     #[test]

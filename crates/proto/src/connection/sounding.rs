@@ -71,7 +71,7 @@ impl Connection {
 
     /// Nothing was heard for a whole timeout, after packets with payloads of up to so many bytes.
     pub(super) fn suspect_length(&mut self, payload: u16) {
-        let is_long = self.mtu.is_long(HEADER_LEN as u16 + payload);
+        let is_long = PathMtu::is_long(HEADER_LEN as u16 + payload);
         if is_long && self.is_up() && self.mtu.suspect() {
             self.sound();
         }
