@@ -18,7 +18,7 @@ MINUTES ?= 10
 TESTS := cargo nextest run --workspace --locked --cargo-quiet
 # Two at a time for each processor: most wait half of their time. What needs more says so in .config/nextest.toml.
 NEXTEST := $(TESTS) --status-level fail --final-status-level fail --test-threads $(shell echo $$((2 * $$(nproc))))
-LOOM := RUSTFLAGS="--cfg loom" cargo test --package bcl-shm --test loom --profile model --locked --quiet \
+LOOM := RUSTFLAGS="--cfg loom" cargo test --package bcl-rings --test loom --profile model --locked --quiet \
     --target-dir $(TARGET)/loom
 
 help: ## this list

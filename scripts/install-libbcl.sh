@@ -18,8 +18,8 @@ ln -sf "libbcl.so.$version" "$to/lib/$soname"
 ln -sf "$soname" "$to/lib/libbcl.so"
 install -m 644 "$built/libbcl.a" "$to/lib/"
 strip --strip-debug "$to/lib/libbcl.a"
-install -m 644 crates/capi/include/bcl.h "$to/include/"
-sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" crates/capi/bcl.pc.in >"$to/lib/pkgconfig/bcl.pc"
+install -m 644 crates/face/capi/include/bcl.h "$to/include/"
+sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" crates/face/capi/bcl.pc.in >"$to/lib/pkgconfig/bcl.pc"
 chmod 644 "$to/lib/pkgconfig/bcl.pc"
-awk -v to="$to/share/man/man3" -v version="$version" -f scripts/man3.awk crates/capi/include/bcl.h
+awk -v to="$to/share/man/man3" -v version="$version" -f scripts/man3.awk crates/face/capi/include/bcl.h
 chmod 644 "$to"/share/man/man3/bcl*.3

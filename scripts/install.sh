@@ -55,10 +55,10 @@ lay_out_agent() {
     chmod 644 "$to/share/man/man8/bcld.8"
     for unit in bcld.service bcld.socket; do
         install -d "$to/lib/systemd/system"
-        sed "s|@SBINDIR@|$prefix/sbin|" "crates/agent/systemd/$unit" >"$to/lib/systemd/system/$unit"
+        sed "s|@SBINDIR@|$prefix/sbin|" "crates/interface/agent/systemd/$unit" >"$to/lib/systemd/system/$unit"
         chmod 644 "$to/lib/systemd/system/$unit"
     done
-    install -D -m 644 crates/agent/systemd/bcld.sysusers "$to/lib/sysusers.d/bcld.conf"
+    install -D -m 644 crates/interface/agent/systemd/bcld.sysusers "$to/lib/sysusers.d/bcld.conf"
 }
 
 # Manual pages and completions are written by the command itself, from what its --help says.

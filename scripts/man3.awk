@@ -1,6 +1,6 @@
 # Makes the manual pages of section 3 from bcl.h, which says everything once.
 #
-#   awk -v to=FOLDER -v version=0.1.0 -f scripts/man3.awk crates/capi/include/bcl.h
+#   awk -v to=FOLDER -v version=0.1.0 -f scripts/man3.awk crates/face/capi/include/bcl.h
 #
 # A page for each function, from the comment before it and its declaration; and bcl.3 from the comment at the top
 # of the file, with all structures and constants as they stand, under the headings of the file.

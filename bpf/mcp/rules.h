@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
-// Which values fields may have, by what the packet says: crates/wire/src/rules.rs once more ([WIRE-2.2] to [WIRE-2.10]).
+// Which values fields may have, by what the packet says: crates/protocol/wire/src/rules.rs once more ([WIRE-2.2] to [WIRE-2.10]).
 #pragma once
 #include "work.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0
 // What the interface program knows: the tables that the agent fills, and what the program shares with it. The same
-// layouts stand in crates/layout, where a test compares them.
+// layouts stand in crates/interface/layout, where a test compares them.
 #pragma once
 #include "packet.h"
 

@@ -1,6 +1,6 @@
 /*
  * The least launcher: ./launch N PROGRAM... starts N processes with rank, size and the exchange of blobs, and ends
- * with the worst of their exit statuses. It knows the protocol only from the text in crates/bcl/src/job.rs.
+ * with the worst of their exit statuses. It knows the protocol only from the text in crates/face/bcl/src/job.rs.
  */
 #include <stdint.h>
 #include <stdio.h>

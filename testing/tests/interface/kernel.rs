@@ -10,7 +10,7 @@ use bcl_layout::tables::{
 use bcl_mcp::{Error, Mcp, Verdict};
 use bcl_mcp_model::Entry;
 use bcl_os::Fd;
-use bcl_shm::mapping::Mapping;
+use bcl_os::mapping::Mapping;
 use bcl_wire::{ConnectionKeys, JobKeys, Transcript};
 use bcl_xdp::{Control, Counters, Ring};
 

@@ -1,11 +1,10 @@
-//! Atomics live in `crates/shm`, where loom can stand in for them and one reader can check them all.
-//! What else needs one takes it from there (`bcl_shm::sync`), not from the standard library.
+//! Atomics come from `bcl_os::sync`, where loom can stand in for them, not from the standard library.
 
 use crate::assert_clean;
 use crate::code::code_only;
 use crate::repository::{self, Source};
 
-const HOME: &str = "crates/shm/";
+const HOME: &str = "crates/base/os/";
 
 /// Only what ships: a test may count in whatever way it likes.
 const SHIPPED: &[&str] = &["crates/", "tools/"];
@@ -13,19 +12,11 @@ const SHIPPED: &[&str] = &["crates/", "tools/"];
 /// Who else may use the standard library's atomics, and why.
 const ALLOWED: &[(&str, &str)] = &[
     (
-        "crates/os/src/process.rs",
-        "below crates/shm; loom knows no forks and no pages that they empty",
-    ),
-    ("crates/os/src/fork.rs", "the same"),
-    ("crates/os/src/fd.rs", "the same"),
-    ("crates/os/src/per_process.rs", "the same"),
-    ("crates/os/tests/forks.rs", "tests of these"),
-    (
-        "crates/port/src/window.rs",
+        "crates/tiers/contract/src/window.rs",
         "acts on words of a user's memory by address, which loom's atomics cannot; it orders nothing of ours",
     ),
     (
-        "crates/bcl/src/window.rs",
+        "crates/face/bcl/src/window.rs",
         "the owner's side of the same words",
     ),
 ];
@@ -61,7 +52,7 @@ fn findings(sources: &[Source]) -> Vec<String> {
 #[test]
 fn atomics_stay_at_home() {
     assert_clean(
-        "atomics outside crates/shm (take them from bcl_shm::sync, or add the file to ALLOWED with a reason)",
+        "atomics outside crates/base/os (take them from bcl_os::sync, or add the file to ALLOWED with a reason)",
         &findings(&repository::sources(&["rs"])),
     );
 }
@@ -85,7 +76,7 @@ fn an_atomic_is_found_however_it_is_named() {
     assert_eq!(atomics("use std::sync::atomic::Ordering;"), [1]);
     assert_eq!(atomics("\nuse std::sync::{Arc, atomic::AtomicU64};"), [2]);
     assert_eq!(atomics("core::sync::atomic::fence(o);"), [1]);
-    assert!(atomics("// std::sync::atomic\nuse bcl_shm::sync::AtomicBool;").is_empty());
+    assert!(atomics("// std::sync::atomic\nuse bcl_os::sync::AtomicBool;").is_empty());
 }
 
 #[test]
@@ -95,10 +86,10 @@ fn an_atomic_is_found_only_in_what_ships() {
         text: "use std::sync::atomic::AtomicU64;".to_owned(),
     };
     let sources = [
-        "crates/bcl/src/a.rs",
-        "crates/shm/src/sync.rs",
+        "crates/face/bcl/src/a.rs",
+        "crates/base/os/src/sync.rs",
         "testing/tests/a.rs",
     ]
     .map(source);
-    assert_eq!(findings(&sources), ["crates/bcl/src/a.rs:1"]);
+    assert_eq!(findings(&sources), ["crates/face/bcl/src/a.rs:1"]);
 }

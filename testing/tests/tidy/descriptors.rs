@@ -7,17 +7,18 @@ use crate::repository::{self, Source};
 
 /// What a program loads.
 const LOADED: &[&str] = &[
-    "crates/agent-client/src/",
-    "crates/bcl/src/",
-    "crates/capi/src/",
-    "crates/node/src/",
-    "crates/port/src/",
-    "crates/proto/src/",
-    "crates/shm/src/",
-    "crates/tier-net/src/",
-    "crates/tier-shm/src/",
-    "crates/udp/src/",
-    "crates/xdp/src/",
+    "crates/base/node/src/",
+    "crates/base/os/src/",
+    "crates/face/bcl/src/",
+    "crates/face/capi/src/",
+    "crates/interface/agent-client/src/",
+    "crates/interface/xdp/src/",
+    "crates/protocol/proto/src/",
+    "crates/protocol/udp/src/",
+    "crates/tiers/contract/src/",
+    "crates/tiers/net/src/",
+    "crates/tiers/rings/src/",
+    "crates/tiers/shm/src/",
 ];
 
 /// What makes or holds descriptors that children keep.
@@ -37,19 +38,20 @@ const OTHERS: &[&str] = &[
 /// Who may, and why.
 const ALLOWED: &[(&str, &str)] = &[
     (
-        "crates/bcl/src/job.rs",
+        "crates/face/bcl/src/job.rs",
         "takes over the launcher's descriptor, and makes an Fd of it at once",
     ),
+    ("crates/base/os/src/fd.rs", "the home of Fd"),
     (
-        "crates/node/src/sockopt.rs",
+        "crates/base/node/src/sockopt.rs",
         "the kernel's answer to a question, made an Fd by who asks",
     ),
     (
-        "crates/udp/src/socket/mod.rs",
+        "crates/protocol/udp/src/socket/mod.rs",
         "gives a socket away, to another process",
     ),
     (
-        "crates/udp/src/socket/holder.rs",
+        "crates/protocol/udp/src/socket/holder.rs",
         "lists folders of /proc, for the sake of a better error",
     ),
 ];
@@ -113,11 +115,14 @@ fn a_descriptor_is_found_where_it_is_loaded_and_not_in_tests() {
         text: text.to_owned(),
     };
     let sources = [
-        source("crates/node/src/a.rs", "use x;\nlet a: OwnedFd;"),
-        source("crates/node/src/b.rs", "// OwnedFd\n#[cfg(test)]\nOwnedFd"),
-        source("crates/node/tests/c.rs", "OwnedFd"),
-        source("crates/xdp/src/ring/tests.rs", "OwnedFd"),
-        source("crates/agent/src/d.rs", "OwnedFd"),
+        source("crates/base/node/src/a.rs", "use x;\nlet a: OwnedFd;"),
+        source(
+            "crates/base/node/src/b.rs",
+            "// OwnedFd\n#[cfg(test)]\nOwnedFd",
+        ),
+        source("crates/base/node/tests/c.rs", "OwnedFd"),
+        source("crates/interface/xdp/src/ring/tests.rs", "OwnedFd"),
+        source("crates/interface/agent/src/d.rs", "OwnedFd"),
     ];
-    assert_eq!(findings(&sources), ["crates/node/src/a.rs:2: OwnedFd"]);
+    assert_eq!(findings(&sources), ["crates/base/node/src/a.rs:2: OwnedFd"]);
 }

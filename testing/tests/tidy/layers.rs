@@ -1,5 +1,6 @@
-//! Which crate may use which: the directions that ARCHITECTURE.md draws.
+//! Which crate may use which: the folders say it, and ARCHITECTURE.md names what each does use.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -7,184 +8,131 @@ use serde_json::Value;
 
 use crate::{assert_clean, repository};
 
-/// What a folder's crates may use. A folder ending in `/` stands for every crate below it.
+/// What the crates of a folder may use. A pattern ending in `/` stands for every crate below it.
 struct Layer {
     folder: &'static str,
     may_use: &'static [&'static str],
 }
 
-/// Everything that ships, bottom up. What is not named here cannot be used by it.
+const BASE: &str = "crates/base/";
+const PROTOCOL: &str = "crates/protocol/";
+const INTERFACE: &str = "crates/interface/";
+const TIERS: &str = "crates/tiers/";
+const FACE: &str = "crates/face/";
+const JOB: &str = "crates/job/";
+const MIDDLE: &str = "middle/";
+const CLIENTS: &str = "clients/";
+
+/// Everything that ships, bottom up: clients, middle, face, tiers, protocol and interface, base. The first pattern that
+/// fits a crate is its layer: some are bound more strictly than their folder.
 const SHIPPED: &[Layer] = &[
     Layer {
-        folder: "crates/types",
-        may_use: &[],
+        folder: BASE,
+        may_use: &[BASE],
     },
+    // What is said between nodes asks no system: it runs in virtual time.
     Layer {
-        folder: "crates/os",
-        may_use: &[],
-    },
-    Layer {
-        folder: "crates/shm",
-        may_use: &["crates/os"],
-    },
-    Layer {
-        folder: "crates/node",
-        may_use: &["crates/os", "crates/types"],
-    },
-    Layer {
-        folder: "crates/wire",
-        may_use: &[],
-    },
-    Layer {
-        folder: "crates/layout",
-        may_use: &["crates/wire"],
-    },
-    Layer {
-        folder: "crates/proto",
-        may_use: &["crates/layout", "crates/types", "crates/wire"],
-    },
-    Layer {
-        folder: "crates/netns",
-        may_use: &[],
-    },
-    Layer {
-        folder: "crates/udp",
-        may_use: &["crates/netns", "crates/os"],
-    },
-    Layer {
-        folder: "crates/mcp",
-        may_use: &["crates/layout", "crates/wire"],
-    },
-    Layer {
-        folder: "crates/xdp",
-        may_use: &["crates/layout", "crates/os", "crates/shm"],
-    },
-    Layer {
-        folder: "crates/status",
-        may_use: &[],
-    },
-    // For tests and the simulator only.
-    Layer {
-        folder: "crates/mcp-model",
-        may_use: &["crates/layout", "crates/proto", "crates/wire"],
-    },
-    Layer {
-        folder: "crates/sim",
+        folder: "crates/protocol/proto",
         may_use: &[
-            "crates/layout",
-            "crates/mcp-model",
-            "crates/proto",
-            "crates/types",
-            "crates/wire",
+            "crates/base/types",
+            "crates/interface/layout",
+            "crates/protocol/wire",
         ],
     },
     Layer {
-        folder: "crates/port",
-        may_use: &["crates/os", "crates/shm", "crates/types"],
+        folder: PROTOCOL,
+        may_use: &[BASE, PROTOCOL, "crates/interface/layout"],
     },
     Layer {
-        folder: "crates/tier-shm",
-        may_use: &[
-            "crates/node",
-            "crates/os",
-            "crates/port",
-            "crates/shm",
-            "crates/types",
-        ],
+        folder: INTERFACE,
+        may_use: &[BASE, PROTOCOL, INTERFACE],
     },
     Layer {
-        folder: "crates/tier-net",
-        may_use: &[
-            "crates/agent-client",
-            "crates/layout",
-            "crates/node",
-            "crates/os",
-            "crates/port",
-            "crates/proto",
-            "crates/shm",
-            "crates/types",
-            "crates/udp",
-            "crates/wire",
-            "crates/xdp",
-        ],
+        folder: "crates/tiers/contract",
+        may_use: &[BASE],
     },
     Layer {
-        folder: "crates/agent-client",
-        may_use: &["crates/node", "crates/os", "crates/types"],
+        folder: "crates/tiers/rings",
+        may_use: &[BASE],
+    },
+    // No tier knows another.
+    Layer {
+        folder: "crates/tiers/shm",
+        may_use: &[BASE, "crates/tiers/contract", "crates/tiers/rings"],
     },
     Layer {
-        folder: "crates/agent",
-        may_use: &[
-            "crates/agent-client",
-            "crates/layout",
-            "crates/mcp",
-            "crates/node",
-            "crates/udp",
-            "crates/wire",
-        ],
+        folder: "crates/tiers/net",
+        may_use: &[BASE, PROTOCOL, INTERFACE, "crates/tiers/contract"],
     },
     Layer {
-        folder: "crates/bcl",
-        may_use: &[
-            "crates/node",
-            "crates/os",
-            "crates/port",
-            "crates/proto",
-            "crates/shm",
-            "crates/tier-net",
-            "crates/tier-shm",
-            "crates/types",
-            "crates/udp",
-            "crates/wire",
-        ],
+        folder: FACE,
+        may_use: &[BASE, PROTOCOL, INTERFACE, TIERS, FACE],
     },
     Layer {
-        folder: "crates/capi",
-        may_use: &["crates/bcl", "crates/os"],
+        folder: JOB,
+        may_use: &[BASE, PROTOCOL, INTERFACE, TIERS, FACE, JOB],
+    },
+    Layer {
+        folder: MIDDLE,
+        may_use: &["crates/base/types", FACE, MIDDLE],
+    },
+    Layer {
+        folder: CLIENTS,
+        may_use: &[BASE, PROTOCOL, FACE, JOB, MIDDLE],
     },
     Layer {
         folder: "tools/",
-        may_use: &[
-            "crates/agent-client",
-            "crates/bcl",
-            "crates/netns",
-            "crates/wire",
-        ],
+        may_use: &[BASE, PROTOCOL, INTERFACE, FACE, JOB, MIDDLE, CLIENTS],
     },
 ];
 
-/// What does not ship may use anything.
+/// What tests and examples of any crate may use beside that.
+const FOR_TESTS: &[&str] = &["crates/job/netns"];
+
+/// What does not ship may use anything, and nothing that ships may use it.
 const NOT_SHIPPED: &[&str] = &["testing", "testing/", "benches", "examples/", "fuzz"];
 
 /// A crate of the workspace and the folders of those it depends on.
+#[derive(Default)]
 struct Package {
+    /// Without the `bcl-` that all have.
+    name: String,
     folder: String,
     uses: Vec<String>,
+    /// Only in its tests and examples.
+    tests_use: Vec<String>,
 }
 
 fn violations(packages: &[Package]) -> Vec<String> {
     let mut found = Vec::new();
     for package in packages {
         let folder = package.folder.as_str();
-        if NOT_SHIPPED.iter().any(|pattern| covers(pattern, folder)) {
-            continue;
-        }
-        let Some(layer) = SHIPPED.iter().find(|layer| covers(layer.folder, folder)) else {
-            found.push(format!(
-                "{folder} has no layer: say in testing/tests/tidy/layers.rs what it may use"
-            ));
-            continue;
-        };
-        for used in &package.uses {
-            if !layer.may_use.iter().any(|pattern| covers(pattern, used)) {
+        if ships(folder) {
+            let Some(layer) = SHIPPED.iter().find(|layer| covers(layer.folder, folder)) else {
                 found.push(format!(
-                    "{folder} must not depend on {used}; it may use {:?}",
-                    layer.may_use
+                    "{folder} has no layer: say in testing/tests/tidy/layers.rs what it may use"
                 ));
-            }
+                continue;
+            };
+            let may_use = |used: &&String| covered(layer.may_use, used);
+            let tests_may_use = |used: &&String| covered(FOR_TESTS, used) || may_use(used);
+            let beyond = package.uses.iter().filter(|used| !may_use(used));
+            let tests_beyond = package.tests_use.iter().filter(|used| !tests_may_use(used));
+            found.extend(beyond.chain(tests_beyond).map(|used| {
+                let may_use = layer.may_use;
+                format!("{folder} must not depend on {used}; it may use {may_use:?}")
+            }));
         }
     }
     found
+}
+
+fn ships(folder: &str) -> bool {
+    !covered(NOT_SHIPPED, folder)
+}
+
+fn covered(patterns: &[&str], folder: &str) -> bool {
+    patterns.iter().any(|pattern| covers(pattern, folder))
 }
 
 fn covers(pattern: &str, folder: &str) -> bool {
@@ -196,8 +144,43 @@ fn covers(pattern: &str, folder: &str) -> bool {
     }
 }
 
-/// Reads `cargo metadata`. Dependencies of every kind count: a test that reaches upwards ties the
-/// layers together as firmly as the library does.
+/// Where the list of ARCHITECTURE.md and the manifests differ. A line of the list is a folder, what is in it, and after
+/// three spaces what it uses:
+///
+///     face/capi        libbcl.so, libbcl.a, bcl.h   uses bcl, os
+fn differences(packages: &[Package], architecture: &str) -> Vec<String> {
+    let names: BTreeMap<&str, &str> = packages
+        .iter()
+        .map(|package| (package.folder.as_str(), package.name.as_str()))
+        .collect();
+    let listed: BTreeMap<&str, Vec<&str>> = architecture
+        .lines()
+        .filter_map(|line| {
+            let (folder, rest) = line.strip_prefix("    ")?.split_once(' ')?;
+            let uses = rest.split_once("   uses ").map_or("", |(_, uses)| uses);
+            let uses = uses.split(", ").filter(|name| !name.is_empty());
+            names.contains_key(folder).then(|| (folder, uses.collect()))
+        })
+        .collect();
+    let mut found = Vec::new();
+    for package in packages.iter().filter(|package| ships(&package.folder)) {
+        let mut uses: Vec<&str> = package
+            .uses
+            .iter()
+            .filter_map(|folder| names.get(folder.as_str()).copied())
+            .collect();
+        uses.sort_unstable();
+        // A library that is a build dependency too stands there twice.
+        uses.dedup();
+        if listed.get(package.folder.as_str()) != Some(&uses) {
+            let (folder, uses) = (&package.folder, uses.join(", "));
+            found.push(format!("{folder}: its line should end in '   uses {uses}'"));
+        }
+    }
+    found
+}
+
+/// Reads `cargo metadata`.
 fn packages(metadata: &Value) -> Vec<Package> {
     let root = Path::new(text(&metadata["workspace_root"]));
     let folder_of = |path: &Path| {
@@ -206,17 +189,23 @@ fn packages(metadata: &Value) -> Vec<Package> {
             .display()
             .to_string()
     };
+    let used = |package: &Value, by_tests: bool| {
+        list(&package["dependencies"])
+            .filter(|dependency| (dependency["kind"] == "dev") == by_tests)
+            .filter_map(|dependency| dependency["path"].as_str())
+            .map(|path| folder_of(Path::new(path)))
+            .collect()
+    };
     list(&metadata["packages"])
         .map(|package| Package {
+            name: text(&package["name"]).trim_start_matches("bcl-").to_owned(),
             folder: folder_of(
                 Path::new(text(&package["manifest_path"]))
                     .parent()
                     .unwrap_or(root),
             ),
-            uses: list(&package["dependencies"])
-                .filter_map(|dependency| dependency["path"].as_str())
-                .map(|path| folder_of(Path::new(path)))
-                .collect(),
+            uses: used(package, false),
+            tests_use: used(package, true),
         })
         .collect()
 }
@@ -232,8 +221,7 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("cargo metadata names a text here")
 }
 
-#[test]
-fn crates_depend_only_downwards() {
+fn of_the_repository() -> Vec<Package> {
     let output = Command::new(env!("CARGO"))
         .args([
             "metadata",
@@ -250,29 +238,63 @@ fn crates_depend_only_downwards() {
         "cargo metadata: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let metadata: Value =
-        serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
+    packages(&serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON"))
+}
+
+#[test]
+fn crates_depend_only_downwards() {
     assert_clean(
         "a crate reaches where it must not",
-        &violations(&packages(&metadata)),
+        &violations(&of_the_repository()),
+    );
+}
+
+#[test]
+fn the_architecture_names_what_each_crate_uses() {
+    let path = repository::root().join("ARCHITECTURE.md");
+    let architecture = std::fs::read_to_string(path).expect("it is there");
+    assert_clean(
+        "ARCHITECTURE.md has another list of crates than Cargo",
+        &differences(&of_the_repository(), &architecture),
     );
 }
 
 #[test]
 fn a_reach_upwards_is_found() {
-    let package = |folder: &str, uses: &[&str]| Package {
+    let package = |folder: &str, uses: &[&str], tests_use: &[&str]| Package {
         folder: folder.to_owned(),
         uses: uses.iter().map(|used| (*used).to_owned()).collect(),
+        tests_use: tests_use.iter().map(|used| (*used).to_owned()).collect(),
+        ..Package::default()
     };
     let cases = [
-        (package("crates/bcl", &["crates/tier-shm", "crates/shm"]), 0),
-        (package("crates/shm", &["crates/node"]), 1),
-        (package("crates/node", &["testing"]), 1),
-        (package("crates/tier-net", &["crates/tier-shm"]), 1),
-        (package("tools/cli", &["crates/bcl", "crates/shm"]), 1),
-        (package("toolscli", &[]), 1),
-        (package("testing", &["crates/shm", "tools/cli"]), 0),
-        (package("benches", &["crates/bcl"]), 0),
+        (package("crates/face/bcl", &["crates/tiers/shm"], &[]), 0),
+        (package("crates/base/os", &["crates/protocol/wire"], &[]), 1),
+        (
+            package("crates/protocol/udp", &[], &["crates/job/netns"]),
+            0,
+        ),
+        (
+            package("crates/protocol/udp", &["crates/job/netns"], &[]),
+            1,
+        ),
+        (
+            package("crates/protocol/proto", &["crates/base/os"], &[]),
+            1,
+        ),
+        (package("crates/base/node", &[], &["testing"]), 1),
+        (package("crates/tiers/net", &["crates/tiers/shm"], &[]), 1),
+        (
+            package("clients/mpi", &["middle/adi", "crates/tiers/shm"], &[]),
+            1,
+        ),
+        (
+            package("tools/cli", &["crates/face/bcl", "testing/sim"], &[]),
+            1,
+        ),
+        (package("toolscli", &[], &[]), 1),
+        (package("testing", &["crates/base/os", "tools/cli"], &[]), 0),
+        (package("benches", &["crates/face/bcl"], &[]), 0),
     ];
     for (package, expected) in cases {
         let folder = package.folder.clone();
@@ -281,15 +303,48 @@ fn a_reach_upwards_is_found() {
 }
 
 #[test]
+fn a_line_that_is_not_true_is_found() {
+    let packages = || {
+        let package = |name: &str, folder: &str, uses: &[&str]| Package {
+            name: name.to_owned(),
+            folder: folder.to_owned(),
+            uses: uses.iter().map(|used| (*used).to_owned()).collect(),
+            ..Package::default()
+        };
+        [
+            package("os", "crates/base/os", &[]),
+            package("node", "crates/base/node", &["crates/base/os"]),
+        ]
+    };
+    let good = "    crates/base/os    the machine\n    crates/base/node  others   uses os\n";
+    assert!(differences(&packages(), good).is_empty());
+    for bad in [
+        good.replace("uses os", "uses os, udp"),
+        good.replace("   uses os", ""),
+        good.replace("    crates/base/os    the machine\n", ""),
+    ] {
+        assert_eq!(differences(&packages(), &bad).len(), 1, "{bad}");
+    }
+}
+
+#[test]
 fn metadata_is_read_as_folders() {
     let metadata = serde_json::json!({
         "workspace_root": "/w",
         "packages": [{
-            "manifest_path": "/w/crates/bcl/Cargo.toml",
-            "dependencies": [{"path": "/w/crates/shm"}, {"path": null}, {"name": "libc"}],
+            "name": "bcl-node",
+            "manifest_path": "/w/crates/base/node/Cargo.toml",
+            "dependencies": [
+                {"path": "/w/crates/base/os", "kind": null},
+                {"path": "/w/crates/job/netns", "kind": "dev"},
+                {"path": null},
+                {"name": "libc"},
+            ],
         }],
     });
     let packages = packages(&metadata);
-    assert_eq!(packages[0].folder, "crates/bcl");
-    assert_eq!(packages[0].uses, ["crates/shm"]);
+    assert_eq!(packages[0].folder, "crates/base/node");
+    assert_eq!(packages[0].name, "node");
+    assert_eq!(packages[0].uses, ["crates/base/os"]);
+    assert_eq!(packages[0].tests_use, ["crates/job/netns"]);
 }

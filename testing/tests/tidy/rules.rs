@@ -182,7 +182,7 @@ fn a_rule_without_a_test_is_found() {
     };
     let sources = [
         source("testing/tests/ports.rs", "// SEM-1.1"),
-        source("crates/bcl/src/lib.rs", "// SEM-1.2"),
+        source("crates/face/bcl/src/lib.rs", "// SEM-1.2"),
         source("testing/tests/tidy/rules.rs", "// SEM-1.2"),
     ];
     assert_eq!(naming("SEM-1.1", &sources), ["testing/tests/ports.rs"]);

@@ -1,0 +1,559 @@
+//! A port without a lock: the tier, the books, and the way of waiting. [`Port`](crate::Port) and
+//! [`SharedPort`](crate::SharedPort) are this behind a safe face, the C library behind a C face.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use bcl_os::bell;
+use bcl_os::sync::{AtomicU64, Ordering};
+use bcl_os::wait::{Advice, Waiter};
+use bcl_tier::page::Counter;
+use bcl_tier::{Action, LinkInfo, RmaOp, Source, SystemHandle, Target};
+use bcl_types::{Access, Address, SYSTEM_MAX};
+
+use crate::bed::Bed;
+use crate::buffer::Buffer;
+use crate::deadline::Deadline;
+use crate::error::Error;
+use crate::event::{Event, SystemMessage, Which};
+use crate::ops::Op;
+use crate::state::State;
+use crate::tiers::Tiers;
+
+/// Operations under way, and completions not taken, that a port may have.
+pub const QUEUE_DEPTH: usize = 4096;
+const _: () = assert!(QUEUE_DEPTH <= bcl_tier_shm::DEFERRED_MAX);
+/// Posts that a port may have waiting.
+pub const POSTS_MAX: usize = 65536;
+/// Polls between two updates of the queue depths that `bcl stat` shows.
+const POLLS_PER_REPORT: u32 = 1 << 16;
+/// How long a port that closes waits for peers on other nodes to take what it has sent them.
+const LINGER: Duration = Duration::from_secs(3);
+/// Empty polls between two looks whether the bell was rung for nothing, once the descriptor is in use.
+const POLLS_PER_BELL_CHECK: u32 = 16;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Core {
+    tiers: Tiers,
+    state: State,
+    waiter: Waiter,
+    generation: u64,
+    closed: bool,
+    polls: u32,
+    /// Threads asleep on the bell, and the program's own `epoll`, which counts as one: while there are any,
+    /// the port stays armed, and rings its own bell when there are events for them.
+    watchers: usize,
+    descriptor_taken: bool,
+    rang_myself: bool,
+}
+
+impl Core {
+    pub(crate) fn new(tiers: Tiers) -> Self {
+        Self {
+            tiers,
+            state: State {
+                port: next_number(),
+                ..State::default()
+            },
+            waiter: Waiter::new(),
+            generation: bcl_os::process::generation(),
+            closed: false,
+            polls: 0,
+            watchers: 0,
+            descriptor_taken: false,
+            rang_myself: false,
+        }
+    }
+
+    /// Whether this port holds the message.
+    pub(crate) fn holds(&self, message: &SystemMessage) -> bool {
+        message.port == self.state.port
+    }
+
+    /// Where others reach the port.
+    pub fn address(&self) -> Address {
+        self.tiers.shared().address
+    }
+
+    /// What a thread needs to sleep until something comes, without holding the port.
+    pub fn bed(&self) -> Bed {
+        self.tiers.bed().clone()
+    }
+
+    #[inline]
+    fn check(&self) -> Result<(), Error> {
+        if self.generation != bcl_os::process::generation() {
+            return Err(Error::Forked);
+        }
+        if self.closed {
+            return Err(Error::Closed);
+        }
+        Ok(())
+    }
+
+    /// Whether anything still happens on the port by itself.
+    #[inline]
+    fn check_background(&self) -> Result<(), Error> {
+        match self.tiers.shared().failure() {
+            None => Ok(()),
+            Some(why) => Err(Error::Background(why.to_owned())),
+        }
+    }
+
+    #[inline]
+    fn check_room(&self) -> Result<(), Error> {
+        self.check()?;
+        self.check_background()?;
+        let posts = self.state.matching.posted();
+        if self.state.ops.len() - posts.min(self.state.ops.len()) + self.state.sends.len()
+            >= QUEUE_DEPTH
+        {
+            return Err(Error::QueueFull { limit: QUEUE_DEPTH });
+        }
+        Ok(())
+    }
+
+    /// Sends a small message to the peer's system channel. The data may be changed at once.
+    #[inline]
+    pub fn send_system(&mut self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error> {
+        self.check_room()?;
+        check_peer(to)?;
+        if data.len() > SYSTEM_MAX {
+            return Err(Error::invalid(format!(
+                "{} bytes for the system channel, which takes at most {SYSTEM_MAX}: use a normal channel",
+                data.len()
+            )));
+        }
+        let name = |state: &mut State| {
+            state.ops.insert(Op {
+                cookie,
+                buffer: None,
+            })
+        };
+        if self.tiers.send_system(to, data, &mut self.state, name) {
+            self.state.sent_at_once(to, cookie, data.len() as u64);
+        }
+        self.mind_watchers();
+        Ok(())
+    }
+
+    /// Longest unreliable message that this peer can be sent now.
+    pub fn unreliable_max(&mut self, to: Address) -> Result<usize, Error> {
+        self.check()?;
+        check_peer(to)?;
+        Ok(self.tiers.unreliable_max(to, &mut self.state))
+    }
+
+    /// Sends a message to the peer's system channel that may be lost.
+    #[inline]
+    pub fn send_unreliable(&mut self, to: Address, data: &[u8]) -> Result<(), Error> {
+        self.check()?;
+        self.check_background()?;
+        check_peer(to)?;
+        let sent = self.tiers.send_unreliable(to, data, &mut self.state);
+        let was_taken = sent.map_err(|limit| {
+            Error::invalid(format!(
+                "{} bytes for an unreliable message to {to}, which takes at most {limit}: send less, or a message that is reliable",
+                data.len()
+            ))
+        })?;
+        if !was_taken {
+            self.tiers.count(Counter::UnreliableUnsent);
+        }
+        self.mind_watchers();
+        Ok(())
+    }
+
+    /// Sends on a normal channel.
+    ///
+    /// # Safety
+    /// The source stays valid and unchanged until the completion event.
+    #[inline]
+    pub unsafe fn send(
+        &mut self,
+        to: Address,
+        channel: u16,
+        source: Source,
+        buffer: Option<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.check_room()?;
+        check_peer(to)?;
+        check_channel(channel)?;
+        let op = self.state.ops.insert(Op { cookie, buffer });
+        self.tiers
+            .send_normal(to, channel, source, op, &mut self.state);
+        self.mind_watchers();
+        Ok(())
+    }
+
+    /// Posts a buffer on a normal channel.
+    ///
+    /// # Safety
+    /// The memory stays valid and untouched until the completion event.
+    #[inline]
+    pub unsafe fn post(
+        &mut self,
+        channel: u16,
+        start: *mut u8,
+        capacity_bytes: usize,
+        buffer: Option<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.check()?;
+        self.check_background()?;
+        check_channel(channel)?;
+        if self.state.matching.posted() >= POSTS_MAX {
+            return Err(Error::QueueFull { limit: POSTS_MAX });
+        }
+        let op = self.state.ops.insert(Op { cookie, buffer });
+        let target = Target {
+            start,
+            capacity_bytes,
+            op,
+        };
+        loop {
+            let Some(message) = self.state.matching.next_message(channel) else {
+                self.state.matching.post(channel, target);
+                break;
+            };
+            if self.tiers.accept(message, target, &mut self.state) {
+                break;
+            }
+        }
+        self.mind_watchers();
+        Ok(())
+    }
+
+    /// Takes back the oldest post with this cookie that no message has met.
+    pub fn cancel_post(&mut self, channel: u16, cookie: u64) -> Result<(), Error> {
+        self.check()?;
+        check_channel(channel)?;
+        let State { matching, ops, .. } = &mut self.state;
+        let wanted = |target: &Target| ops.get(target.op).is_some_and(|op| op.cookie == cookie);
+        let Some(target) = matching.cancel(channel, wanted) else {
+            return Err(Error::NotFound(format!(
+                "no buffer with cookie {cookie} waits on channel {channel}: it was filled, is being filled, or was never posted"
+            )));
+        };
+        let from = self.address();
+        use bcl_tier::Upcalls;
+        use bcl_types::OpError;
+        self.state
+            .received(from, channel, target.op, 0, Err(OpError::Canceled));
+        self.mind_watchers();
+        Ok(())
+    }
+
+    /// Binds memory to an open channel.
+    ///
+    /// # Safety
+    /// The memory stays valid until it is unbound; peers read and write it meanwhile.
+    pub unsafe fn bind(
+        &mut self,
+        window: u16,
+        start: *mut u8,
+        len_bytes: usize,
+        access: Access,
+    ) -> Result<(), Error> {
+        self.check()?;
+        self.check_background()?;
+        if window >= bcl_tier::WINDOW_COUNT {
+            let last = bcl_tier::WINDOW_COUNT - 1;
+            return Err(Error::invalid(format!(
+                "open channel {window}: they are numbered 0 to {last}"
+            )));
+        }
+        // SAFETY: the caller vouches for the memory.
+        if unsafe { self.tiers.bind(window, start, len_bytes, access) } {
+            Ok(())
+        } else {
+            Err(Error::Busy(format!(
+                "open channel {window} has memory bound to it: unbind it first"
+            )))
+        }
+    }
+
+    /// Ends a window. When this returns, no thread of this process acts on the memory for a peer any more;
+    /// a peer that mapped a DMA buffer finds out before its next operation.
+    pub fn unbind(&mut self, window: u16) -> Result<(), Error> {
+        self.check()?;
+        if self.tiers.unbind(window) {
+            Ok(())
+        } else {
+            Err(Error::NotFound(format!(
+                "open channel {window} has no memory bound to it"
+            )))
+        }
+    }
+
+    /// Starts a one-sided operation.
+    ///
+    /// # Safety
+    /// The memory in `action` stays valid until the completion event.
+    #[inline]
+    pub unsafe fn rma(
+        &mut self,
+        peer: Address,
+        window: u16,
+        offset: u64,
+        action: Action,
+        buffer: Option<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.check_room()?;
+        check_peer(peer)?;
+        let op = self.state.ops.insert(Op { cookie, buffer });
+        self.tiers.rma(
+            peer,
+            RmaOp {
+                op,
+                window,
+                offset,
+                action,
+            },
+            &mut self.state,
+        );
+        self.mind_watchers();
+        Ok(())
+    }
+
+    /// Gives a system message back to its sender; false if it was given back before.
+    #[inline]
+    pub fn release(&mut self, message: &SystemHandle) -> Result<bool, Error> {
+        self.check()?;
+        Ok(self.tiers.release(message))
+    }
+
+    /// Takes an event if there is one. No system call, unless the descriptor was asked for.
+    #[inline]
+    pub fn poll(&mut self, which: Which) -> Result<Option<Event>, Error> {
+        self.check()?;
+        let event = self.poll_once(which);
+        if self.watchers > 0 {
+            self.after_watched_poll(event.is_some());
+        }
+        if event.is_none() {
+            self.check_background()?;
+        }
+        Ok(event)
+    }
+
+    #[inline]
+    pub(crate) fn poll_once(&mut self, which: Which) -> Option<Event> {
+        let waiting = self.state.pop(which);
+        if waiting.is_some() {
+            return waiting;
+        }
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls % POLLS_PER_REPORT == 0 {
+            self.report();
+        }
+        self.tiers.poll(&mut self.state);
+        self.state.pop(which)
+    }
+
+    #[cold]
+    fn after_watched_poll(&mut self, found: bool) {
+        if !found && !self.state.has_events() {
+            let rung = self.rang_myself
+                || (self.polls % POLLS_PER_BELL_CHECK == 0 && self.tiers.shared().was_rung());
+            if rung || !self.tiers.is_armed() {
+                self.wake();
+            }
+        }
+        self.mind_watchers();
+    }
+
+    /// Whether peers have something to finish for us.
+    pub(crate) fn expects_completions(&self) -> bool {
+        self.state.expects_completions()
+    }
+
+    /// Waits for an event, at most so long; `None` for ever.
+    pub fn wait(
+        &mut self,
+        which: Which,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Event>, Error> {
+        let mut deadline = Deadline::after(timeout);
+        self.waiter.start();
+        loop {
+            self.check()?;
+            if let Some(event) = self.poll_once(which) {
+                self.mind_watchers();
+                return Ok(Some(event));
+            }
+            self.check_background()?;
+            if deadline.is_now() {
+                self.mind_watchers();
+                return Ok(None);
+            }
+            let state = &self.state;
+            match self.waiter.after_empty_poll(|| state.expects_completions()) {
+                Advice::Again => {}
+                Advice::Yielded => {
+                    self.tiers.count(Counter::Yields);
+                    if deadline.is_over() {
+                        self.mind_watchers();
+                        return Ok(None);
+                    }
+                }
+                Advice::Sleep => {
+                    if deadline.is_over() {
+                        self.mind_watchers();
+                        return Ok(None);
+                    }
+                    if self.fall_asleep(which) {
+                        let slept = self.tiers.bed().sleep(deadline.at());
+                        self.wake();
+                        slept?;
+                    }
+                    self.waiter.start();
+                }
+            }
+        }
+    }
+
+    /// Arms the port for sleep; false if there is an event of that kind to take first.
+    pub(crate) fn fall_asleep(&mut self, which: Which) -> bool {
+        self.report();
+        let armed = self.arm();
+        let has_event = match which {
+            Which::Send => !self.state.sends.is_empty(),
+            Which::Recv => !self.state.recvs.is_empty(),
+            Which::Any => self.state.has_events(),
+        };
+        let sleeps = armed && !has_event && self.check_background().is_ok();
+        if sleeps {
+            self.tiers.count(Counter::Sleeps);
+        }
+        sleeps
+    }
+
+    /// Asleep in the eyes of the peers, with all that they have to ring for. False: something has moved,
+    /// and the bell was silenced.
+    fn arm(&mut self) -> bool {
+        let armed = self.tiers.arm(&mut self.state);
+        if !armed {
+            self.rang_myself = false;
+        }
+        armed
+    }
+
+    /// Awake: peers need not ring.
+    pub(crate) fn wake(&mut self) {
+        self.tiers.disarm();
+        self.rang_myself = false;
+    }
+
+    /// A thread is about to sleep on the bell without holding the port. False: take an event first.
+    pub(crate) fn enter_sleep(&mut self, which: Which) -> bool {
+        if self.check().is_err() || !self.fall_asleep(which) {
+            self.mind_watchers();
+            return false;
+        }
+        self.watchers += 1;
+        self.mind_watchers();
+        true
+    }
+
+    /// That thread is awake again. The bell is silenced for the others, and rung again if there is something for them.
+    pub(crate) fn leave_sleep(&mut self) {
+        self.watchers -= 1;
+        if self.closed {
+            return;
+        }
+        self.wake();
+        self.mind_watchers();
+    }
+
+    /// Leaves the port as those who watch the bell need it: armed, and rung if there are events for them.
+    #[inline]
+    pub(crate) fn mind_watchers(&mut self) {
+        if self.watchers > 0 {
+            self.mind_watchers_now();
+        }
+    }
+
+    #[cold]
+    fn mind_watchers_now(&mut self) {
+        if self.closed {
+            return;
+        }
+        while !self.state.has_events() && !self.arm() {}
+        if self.state.has_events() && !self.rang_myself {
+            self.rang_myself = true;
+            bell::ring(self.tiers.shared().bell.ringer());
+        }
+    }
+
+    /// A descriptor that is readable while there are events, for `select`, `poll` and `epoll`.
+    pub fn fd(&mut self) -> Result<BorrowedFd<'_>, Error> {
+        self.check()?;
+        if !self.descriptor_taken {
+            self.descriptor_taken = true;
+            self.watchers += 1;
+        }
+        self.mind_watchers();
+        self.tiers.bed().descriptor()
+    }
+
+    /// Connected peers, and how each is reached.
+    pub fn peers(&self) -> Vec<(Address, LinkInfo)> {
+        self.tiers.links()
+    }
+
+    fn report(&mut self) {
+        self.tiers.publish_depths();
+        self.state.report_failures(self.tiers.page());
+        let posted = self.state.matching.posted() as u64;
+        self.tiers
+            .page()
+            .counter(Counter::Posted)
+            .store(posted, Ordering::Relaxed);
+    }
+
+    /// Gives everything back. In a forked child only memory is freed: the rest is the parent's.
+    pub fn close(&mut self) -> Result<(), Error> {
+        self.check()?;
+        self.closed = true;
+        self.tiers.close(LINGER);
+        if self.watchers > 0 {
+            // Nobody silences the bell any more: all who sleep on it wake, and find the port closed.
+            bell::ring(self.tiers.shared().bell.ringer());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}
+
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn check_channel(channel: u16) -> Result<(), Error> {
+    if channel == 0 {
+        return Err(Error::invalid(
+            "channel 0 is the system channel: normal channels are numbered from 1",
+        ));
+    }
+    Ok(())
+}
+
+#[inline]
+fn check_peer(peer: Address) -> Result<(), Error> {
+    if peer.port == 0 {
+        return Err(Error::invalid(format!(
+            "{peer} is not the address of a port: port 0 does not exist"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! The port for many threads: the same calls, each under a lock; waiting threads sleep outside it.
+
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bcl_os::wait::{Advice, Waiter};
+use bcl_types::{Access, Address};
+
+use crate::bed::Bed;
+use crate::buffer::Buffer;
+use crate::core::Core;
+use crate::deadline::Deadline;
+use crate::error::Error;
+use crate::event::{Event, SystemMessage, Which};
+use crate::port::{PeerInfo, Port};
+
+/// A port that threads share; clones are the same port. It closes when the last clone is dropped.
+///
+/// Each event goes to one of the threads that ask. Operations of one thread begin in its order; those of
+/// several threads have none among them.
+#[derive(Debug, Clone)]
+pub struct SharedPort {
+    port: Arc<Mutex<Port>>,
+    bed: Bed,
+    generation: u64,
+}
+
+impl SharedPort {
+    pub(crate) fn of(mut port: Port) -> Self {
+        let bed = port.core().bed();
+        Self {
+            port: Arc::new(Mutex::new(port)),
+            bed,
+            generation: bcl_os::process::generation(),
+        }
+    }
+
+    /// In a forked child another thread's lock would never be given back, so that it is not asked for ([SEM-8.2]).
+    fn lock(&self) -> Result<MutexGuard<'_, Port>, Error> {
+        if self.generation != bcl_os::process::generation() {
+            return Err(Error::Forked);
+        }
+        Ok(self.port.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// As [`Port::address`].
+    pub fn address(&self) -> Address {
+        self.bed.shared().address
+    }
+
+    /// As [`Port::send_system`].
+    pub fn send_system(&self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error> {
+        self.lock()?.send_system(to, data, cookie)
+    }
+
+    /// As [`Port::send_unreliable`].
+    pub fn send_unreliable(&self, to: Address, data: &[u8]) -> Result<(), Error> {
+        self.lock()?.send_unreliable(to, data)
+    }
+
+    /// As [`Port::unreliable_max`].
+    pub fn unreliable_max(&self, to: Address) -> Result<usize, Error> {
+        self.lock()?.unreliable_max(to)
+    }
+
+    /// As [`Port::send`].
+    pub fn send(
+        &self,
+        to: Address,
+        channel: u16,
+        data: impl Into<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock()?.send(to, channel, data, cookie)
+    }
+
+    /// As [`Port::post`].
+    pub fn post(&self, channel: u16, into: impl Into<Buffer>, cookie: u64) -> Result<(), Error> {
+        self.lock()?.post(channel, into, cookie)
+    }
+
+    /// As [`Port::cancel_post`].
+    pub fn cancel_post(&self, channel: u16, cookie: u64) -> Result<(), Error> {
+        self.lock()?.cancel_post(channel, cookie)
+    }
+
+    /// As [`Port::bind`].
+    pub fn bind(
+        &self,
+        window: u16,
+        memory: impl Into<Buffer>,
+        access: Access,
+    ) -> Result<(), Error> {
+        self.lock()?.bind(window, memory, access)
+    }
+
+    /// As [`Port::unbind`].
+    pub fn unbind(&self, window: u16) -> Result<Buffer, Error> {
+        self.lock()?.unbind(window)
+    }
+
+    /// As [`Port::put`].
+    pub fn put(
+        &self,
+        to: Address,
+        window: u16,
+        offset: u64,
+        data: impl Into<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock()?.put(to, window, offset, data, cookie)
+    }
+
+    /// As [`Port::get`].
+    pub fn get(
+        &self,
+        from: Address,
+        window: u16,
+        offset: u64,
+        into: impl Into<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock()?.get(from, window, offset, into, cookie)
+    }
+
+    /// As [`Port::fetch_add`].
+    pub fn fetch_add(
+        &self,
+        peer: Address,
+        window: u16,
+        offset: u64,
+        value: u64,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock()?.fetch_add(peer, window, offset, value, cookie)
+    }
+
+    /// As [`Port::compare_swap`].
+    pub fn compare_swap(
+        &self,
+        peer: Address,
+        window: u16,
+        offset: u64,
+        expected: u64,
+        new: u64,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock()?
+            .compare_swap(peer, window, offset, expected, new, cookie)
+    }
+
+    /// As [`Port::poll`].
+    pub fn poll(&self, which: Which) -> Result<Option<Event>, Error> {
+        self.lock()?.poll(which)
+    }
+
+    /// As [`Port::wait`]; several threads may wait.
+    pub fn wait(&self, which: Which, timeout: Option<Duration>) -> Result<Option<Event>, Error> {
+        drop(self.lock()?);
+        wait_unlocked(&self.bed, which, timeout, |act| {
+            if let Ok(mut port) = self.lock() {
+                act(port.core());
+            }
+        })
+    }
+
+    /// As [`Port::fd`].
+    pub fn fd(&self) -> Result<BorrowedFd<'_>, Error> {
+        self.lock()?.fd()?;
+        self.bed.descriptor()
+    }
+
+    /// As [`Port::data`].
+    pub fn data<'a>(&'a self, message: &'a SystemMessage) -> &'a [u8] {
+        let is_held = |mut port: MutexGuard<'_, Port>| port.core().holds(message);
+        if message.is_empty() || !self.lock().is_ok_and(is_held) {
+            return &[];
+        }
+        // SAFETY: as in `Port::data`; the port lives as long as its clones, one of which is borrowed.
+        unsafe { std::slice::from_raw_parts(message.handle.start, message.len()) }
+    }
+
+    /// As [`Port::release`].
+    pub fn release(&self, message: SystemMessage) -> Result<(), Error> {
+        self.lock()?.release(message)
+    }
+
+    /// As [`Port::peers`].
+    pub fn peers(&self) -> Vec<PeerInfo> {
+        self.lock().map(|port| port.peers()).unwrap_or_default()
+    }
+}
+
+/// Waits on a port that is locked only while it is looked at. `locked` runs what it is given under the lock.
+pub fn wait_unlocked(
+    bed: &Bed,
+    which: Which,
+    timeout: Option<Duration>,
+    mut locked: impl FnMut(&mut dyn FnMut(&mut Core)),
+) -> Result<Option<Event>, Error> {
+    let mut deadline = Deadline::after(timeout);
+    let mut waiter = Waiter::new();
+    waiter.start();
+    loop {
+        let (mut polled, mut expecting) = (Ok(None), false);
+        locked(&mut |core| {
+            polled = core.poll(which);
+            expecting = core.expects_completions();
+        });
+        if let Some(event) = polled? {
+            return Ok(Some(event));
+        }
+        if deadline.is_now() {
+            return Ok(None);
+        }
+        let advice = waiter.after_empty_poll(|| expecting);
+        if advice == Advice::Again {
+            continue;
+        }
+        if deadline.is_over() {
+            return Ok(None);
+        }
+        if advice == Advice::Sleep {
+            let mut asleep = false;
+            locked(&mut |core| asleep = core.enter_sleep(which));
+            if asleep {
+                let slept = bed.sleep(deadline.at());
+                locked(&mut |core| core.leave_sleep());
+                slept?;
+            }
+            waiter.start();
+        }
+    }
+}

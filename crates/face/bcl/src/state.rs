@@ -1,0 +1,201 @@
+//! The port's books: matching, operations and event queues. Everything the tier reports ends here.
+
+use std::collections::VecDeque;
+
+use bcl_os::sync::bump;
+use bcl_tier::page::{Counter, Page};
+use bcl_tier::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
+use bcl_types::{Address, Cause, OpError, OpId};
+
+use crate::event::{Event, SystemMessage, Which};
+use crate::matching::Matching;
+use crate::ops::{Op, Ops};
+use crate::routes::Routes;
+
+/// Cookie of operations whose success is not worth an event; their failure is ([SEM-3.4]).
+pub const QUIET: u64 = u64::MAX;
+/// Receive events kept for the program; beyond that arrivals stay where they are.
+const RECV_MAX: usize = 4096;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct State {
+    /// Number of the port in this process, never reused.
+    pub port: u64,
+    pub matching: Matching,
+    pub ops: Ops,
+    pub routes: Routes,
+    pub sends: VecDeque<Event>,
+    pub recvs: VecDeque<Event>,
+    /// Operations and completions that failed, for the counter.
+    pub failed: u64,
+}
+
+impl State {
+    #[inline]
+    pub fn pop(&mut self, which: Which) -> Option<Event> {
+        match which {
+            Which::Send => self.sends.pop_front(),
+            Which::Recv => self.recvs.pop_front(),
+            Which::Any => self.recvs.pop_front().or_else(|| self.sends.pop_front()),
+        }
+    }
+
+    pub fn has_events(&self) -> bool {
+        !self.sends.is_empty() || !self.recvs.is_empty()
+    }
+
+    /// Whether operations are under way besides posts that no message has met.
+    pub fn expects_completions(&self) -> bool {
+        self.ops.len() > self.matching.posted()
+    }
+
+    /// A send that needs nothing remembered has completed at once.
+    #[inline]
+    pub fn sent_at_once(&mut self, to: Address, cookie: u64, len_bytes: u64) {
+        if cookie != QUIET {
+            self.sends.push_back(Event::Sent {
+                cookie,
+                to,
+                channel: 0,
+                len_bytes,
+                result: Ok(()),
+                buffer: None,
+            });
+        }
+    }
+
+    /// Takes the failures seen since the last time into the page.
+    pub fn report_failures(&mut self, page: &Page) {
+        bump(
+            page.counter(Counter::Failed),
+            std::mem::take(&mut self.failed),
+        );
+    }
+
+    fn end(&mut self, op: OpId, result: &Result<(), OpError>) -> Option<Op> {
+        self.failed += u64::from(result.is_err());
+        let op = self.ops.take(op)?;
+        (op.cookie != QUIET || result.is_err() || op.buffer.is_some()).then_some(op)
+    }
+}
+
+impl Upcalls for State {
+    fn is_full(&self) -> bool {
+        self.recvs.len() >= RECV_MAX
+    }
+
+    #[inline]
+    fn system(&mut self, from: Address, handle: SystemHandle) {
+        self.recvs.push_back(Event::Message(SystemMessage {
+            from,
+            handle,
+            port: self.port,
+        }));
+    }
+
+    #[inline]
+    fn arrived(
+        &mut self,
+        _from: Address,
+        message: MessageId,
+        channel: u16,
+        _len_bytes: u64,
+    ) -> Option<Target> {
+        self.matching.arrive(channel, message)
+    }
+
+    fn withdrawn(&mut self, message: MessageId, channel: u16) {
+        self.matching.withdraw(channel, message);
+    }
+
+    #[inline]
+    fn received(
+        &mut self,
+        from: Address,
+        channel: u16,
+        op: OpId,
+        len_bytes: u64,
+        result: Result<(), OpError>,
+    ) {
+        self.failed += u64::from(result.is_err());
+        if let Some(Op { cookie, buffer }) = self.ops.take(op) {
+            self.recvs.push_back(Event::Received {
+                cookie,
+                from,
+                channel,
+                len_bytes,
+                result,
+                buffer,
+            });
+        }
+    }
+
+    #[inline]
+    fn sent(
+        &mut self,
+        to: Address,
+        channel: u16,
+        op: OpId,
+        len_bytes: u64,
+        result: Result<(), OpError>,
+    ) {
+        if let Some(Op { cookie, buffer }) = self.end(op, &result) {
+            self.sends.push_back(Event::Sent {
+                cookie,
+                to,
+                channel,
+                len_bytes,
+                result,
+                buffer,
+            });
+        }
+    }
+
+    #[inline]
+    fn rma_done(
+        &mut self,
+        peer: Address,
+        window: u16,
+        op: OpId,
+        value: u64,
+        result: Result<(), OpError>,
+    ) {
+        if let Some(Op { cookie, buffer }) = self.end(op, &result) {
+            self.sends.push_back(Event::RmaDone {
+                cookie,
+                peer,
+                window,
+                value,
+                result,
+                buffer,
+            });
+        }
+    }
+
+    fn rma_arrived(&mut self, from: Address, window: u16, offset: u64, len_bytes: u64) {
+        self.recvs.push_back(Event::RmaArrived {
+            from,
+            window,
+            offset,
+            len_bytes,
+        });
+    }
+
+    fn peer_up(&mut self, peer: Address, info: &LinkInfo) {
+        self.recvs.push_back(Event::PeerUp {
+            peer,
+            tier: info.tier,
+            copy: info.copy.clone(),
+        });
+    }
+
+    fn peer_gone(&mut self, peer: Address, cause: Cause) {
+        self.routes.forget(peer);
+        self.recvs.push_back(Event::PeerGone { peer, cause });
+    }
+
+    fn peer_unreached(&mut self, peer: Address) {
+        self.routes.forget(peer);
+    }
+}

@@ -1,0 +1,179 @@
+//! Open channels: which memory of a port others may read and write, and how ([SEM-5]).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::page::{Page, WINDOWS};
+use bcl_os::sync::Ordering;
+use bcl_types::{Access, Atomic, Refusal};
+
+use crate::region::Region;
+
+/// Memory bound to an open channel.
+#[derive(Debug, Clone)]
+pub struct Window {
+    start: *mut u8,
+    len_bytes: usize,
+    access: Access,
+    generation: u64,
+    /// The DMA buffer, if the window is the whole of one: then peers act on it directly.
+    region: Option<Arc<Region>>,
+}
+
+// SAFETY: the address is used only under the table's lock, and the binder vouches for it until unbound.
+unsafe impl Send for Window {}
+
+/// How a peer reaches a window.
+#[derive(Debug)]
+pub struct WindowOffer {
+    /// Changes with each bind.
+    pub generation: u64,
+    /// Bytes that may be reached.
+    pub len_bytes: u64,
+    /// What may be done.
+    pub access: Access,
+    /// The buffer to map, for direct access.
+    pub direct: Option<Arc<Region>>,
+}
+
+impl Window {
+    /// What to tell a peer that asks.
+    pub fn offer(&self) -> WindowOffer {
+        let direct = self.region.clone().filter(|region| {
+            if self.access.lets_write() {
+                region.expose_to_writers().is_some()
+            } else {
+                region.expose_to_readers().is_some()
+            }
+        });
+        WindowOffer {
+            generation: self.generation,
+            len_bytes: self.len_bytes as u64,
+            access: self.access,
+            direct,
+        }
+    }
+
+    /// Whether the owner wants to hear of writes.
+    pub fn notifies(&self) -> bool {
+        self.access.contains(Access::NOTIFY)
+    }
+
+    /// Whether all of an access is permitted, for those that do it in pieces.
+    pub fn permits(&self, offset: u64, len_bytes: u64, need: Access) -> Result<(), Refusal> {
+        self.access
+            .check(self.len_bytes as u64, offset, len_bytes, need)
+    }
+
+    fn range(&self, offset: u64, len_bytes: u64, need: Access) -> Result<*mut u8, Refusal> {
+        self.permits(offset, len_bytes, need)?;
+        Ok(self.start.wrapping_add(offset as usize))
+    }
+
+    /// Writes for a peer.
+    pub fn put(&self, offset: u64, data: &[u8]) -> Result<(), Refusal> {
+        let to = self.range(offset, data.len() as u64, Access::PUT)?;
+        // SAFETY: inside the bound memory, which is valid until unbound, and unbinding takes the lock we hold.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
+        Ok(())
+    }
+
+    /// Reads for a peer.
+    pub fn get(&self, offset: u64, data: &mut [u8]) -> Result<(), Refusal> {
+        let from = self.range(offset, data.len() as u64, Access::GET)?;
+        // SAFETY: as in `put`.
+        unsafe { std::ptr::copy_nonoverlapping(from, data.as_mut_ptr(), data.len()) };
+        Ok(())
+    }
+
+    /// Performs an atomic for a peer; returns what was there.
+    pub fn atomic(&self, offset: u64, atomic: Atomic) -> Result<u64, Refusal> {
+        let at = self.range(offset, 8, Access::ATOMIC)?;
+        // SAFETY: as in `put`; `check_word` makes sure of the alignment.
+        unsafe { apply(at, atomic) }
+    }
+}
+
+/// # Safety
+/// `at` points to 8 bytes that are valid for atomic access.
+pub unsafe fn apply(at: *mut u8, atomic: Atomic) -> Result<u64, Refusal> {
+    if at as usize % 8 != 0 {
+        return Err(Refusal::Range);
+    }
+    // SAFETY: valid by the contract, aligned as just checked.
+    let word = unsafe { AtomicU64::from_ptr(at.cast::<u64>()) };
+    Ok(match atomic {
+        Atomic::FetchAdd(value) => word.fetch_add(value, Ordering::SeqCst),
+        Atomic::CompareSwap { expected, new } => word
+            .compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst)
+            .unwrap_or_else(|found| found),
+    })
+}
+
+/// All windows of a port; shared with the service thread, which serves peers from it.
+#[derive(Debug, Default)]
+pub struct WindowTable {
+    bound: BTreeMap<u16, Window>,
+}
+
+impl WindowTable {
+    /// Binds memory; false if the number is out of range or taken.
+    ///
+    /// # Safety
+    /// The memory stays valid until it is unbound, and is read and written by others meanwhile.
+    pub unsafe fn bind(
+        &mut self,
+        page: &Page,
+        number: u16,
+        start: *mut u8,
+        len_bytes: usize,
+        access: Access,
+    ) -> bool {
+        let Some(entry) = page
+            .window(usize::from(number))
+            .filter(|_| !self.bound.contains_key(&number))
+        else {
+            return false;
+        };
+        let generation = entry.generation.load(Ordering::Relaxed) + 1;
+        let region = Region::at(start as usize).filter(|region| region.len_bytes() == len_bytes);
+        self.bound.insert(
+            number,
+            Window {
+                start,
+                len_bytes,
+                access,
+                generation,
+                region,
+            },
+        );
+        entry.len.store(len_bytes as u64, Ordering::Relaxed);
+        entry
+            .access
+            .store(u64::from(access.bits()), Ordering::Relaxed);
+        entry.generation.store(generation, Ordering::Release);
+        true
+    }
+
+    /// Takes memory back; false if nothing is bound there.
+    pub fn unbind(&mut self, page: &Page, number: u16) -> bool {
+        let Some(window) = self.bound.remove(&number) else {
+            return false;
+        };
+        if let Some(entry) = page.window(usize::from(number)) {
+            entry
+                .generation
+                .store(window.generation + 1, Ordering::Release);
+        }
+        true
+    }
+
+    /// What is bound there.
+    pub fn get(&self, number: u16) -> Option<&Window> {
+        self.bound.get(&number)
+    }
+}
+
+/// Numbers below this can be bound.
+pub const WINDOW_COUNT: u16 = WINDOWS as u16;

@@ -1,0 +1,78 @@
+//! The byte offsets of a port's page ([SHM-5]).
+
+use std::os::fd::AsFd;
+
+use bcl_os::mapping::Mapping;
+use bcl_os::memfd::{self, Writers};
+use bcl_os::sync::Ordering;
+use bcl_tier::page::{Counter, Identity, PAGE_LEN, Page};
+
+/// A page, and the bytes it lies in.
+fn mapped_twice() -> (Page, Mapping) {
+    let (fd, page) = memfd::create("bcl-test", PAGE_LEN, Writers::Anybody).unwrap();
+    let bytes = memfd::adopt(fd.as_fd(), PAGE_LEN, true).unwrap();
+    (Page::new(page), bytes)
+}
+
+fn word(bytes: &Mapping, offset: usize) -> u64 {
+    assert!(offset + 8 <= bytes.len_bytes());
+    // SAFETY: inside the mapping; the tests do not write meanwhile.
+    unsafe { bytes.start().add(offset).cast::<u64>().read_unaligned() }
+}
+
+fn half_word(bytes: &Mapping, offset: usize) -> u32 {
+    word(bytes, offset) as u32
+}
+
+#[test]
+fn a_page_lies_as_the_specification_says() {
+    let (page, bytes) = mapped_twice();
+    assert!(
+        page.identity().is_none(),
+        "a page without a label is nobody's"
+    );
+    page.label(Identity {
+        node: 1,
+        port: 2,
+        pid: 3,
+        uid: 4,
+    });
+    assert_eq!(&word(&bytes, 0).to_le_bytes(), b"BCLPORT\0");
+    assert_eq!(
+        [8, 12, 16, 20, 24].map(|at| half_word(&bytes, at)),
+        [2, 1, 2, 3, 4]
+    );
+    page.senders_fence().store(5, Ordering::Relaxed);
+    assert_eq!(half_word(&bytes, 28), 5);
+    page.sleep_epoch().store(6, Ordering::Relaxed);
+    assert_eq!(word(&bytes, 64), 6);
+    for (index, counter) in Counter::ALL.iter().enumerate() {
+        page.counter(*counter).store(7, Ordering::Relaxed);
+        assert_eq!(word(&bytes, 256 + 8 * index), 7, "{}", counter.name());
+    }
+    for index in [0, 63] {
+        let entry = page.window(index).unwrap();
+        entry.generation.store(8, Ordering::Relaxed);
+        entry.len.store(9, Ordering::Relaxed);
+        entry.access.store(10, Ordering::Relaxed);
+        assert_eq!(
+            [0, 8, 16].map(|at| word(&bytes, 1024 + 32 * index + at)),
+            [8, 9, 10]
+        );
+    }
+    assert!(page.window(64).is_none());
+}
+
+#[test]
+fn a_page_of_another_version_is_nobodys() {
+    let (page, bytes) = mapped_twice();
+    page.label(Identity {
+        node: 1,
+        port: 2,
+        pid: 3,
+        uid: 4,
+    });
+    // SAFETY: inside the mapping, and nobody reads meanwhile.
+    unsafe { bytes.start().add(8).cast::<u32>().write(3) };
+    assert!(page.identity().is_none());
+}

@@ -1,0 +1,152 @@
+//! What happens while the program computes: kept in order until its next call on the port.
+
+use std::collections::VecDeque;
+
+use bcl_tier::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
+use bcl_types::{Address, Cause, OpError, OpId};
+
+/// News kept; beyond that arrivals stay with the protocol, which delays their senders.
+const NEWS_MAX: usize = 1024;
+
+/// One upcall that could not be made yet.
+#[derive(Debug)]
+enum News {
+    System(Address, SystemHandle),
+    Arrived(Address, MessageId, u16, u64),
+    Withdrawn(MessageId, u16),
+    Received(Address, u16, OpId, u64, Result<(), OpError>),
+    Sent(Address, u16, OpId, u64, Result<(), OpError>),
+    RmaDone(Address, u16, OpId, u64, Result<(), OpError>),
+    RmaArrived(Address, u16, u64, u64),
+    Up(Address, LinkInfo),
+    Gone(Address, Cause),
+    Unreached(Address),
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Deferred(VecDeque<News>);
+
+impl Deferred {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Tells the port what has happened. `matched` gets the messages that met a buffer only now.
+    pub fn replay(&mut self, up: &mut impl Upcalls, mut matched: impl FnMut(MessageId, Target)) {
+        while let Some(news) = self.0.pop_front() {
+            match news {
+                News::System(from, message) => up.system(from, message),
+                News::Arrived(from, message, channel, len_bytes) => {
+                    if let Some(target) = up.arrived(from, message, channel, len_bytes) {
+                        matched(message, target);
+                    }
+                }
+                News::Withdrawn(message, channel) => up.withdrawn(message, channel),
+                News::Received(from, channel, op, len_bytes, result) => {
+                    up.received(from, channel, op, len_bytes, result);
+                }
+                News::Sent(to, channel, op, len_bytes, result) => {
+                    up.sent(to, channel, op, len_bytes, result);
+                }
+                News::RmaDone(peer, window, op, value, result) => {
+                    up.rma_done(peer, window, op, value, result);
+                }
+                News::RmaArrived(from, window, offset, len_bytes) => {
+                    up.rma_arrived(from, window, offset, len_bytes);
+                }
+                News::Up(peer, info) => up.peer_up(peer, &info),
+                News::Gone(peer, cause) => up.peer_gone(peer, cause),
+                News::Unreached(peer) => up.peer_unreached(peer),
+            }
+        }
+    }
+}
+
+impl Upcalls for Deferred {
+    fn is_full(&self) -> bool {
+        self.0.len() >= NEWS_MAX
+    }
+
+    fn owes_arrivals(&self) -> bool {
+        self.0.iter().any(|news| matches!(news, News::Arrived(..)))
+    }
+
+    fn system(&mut self, from: Address, message: SystemHandle) {
+        self.0.push_back(News::System(from, message));
+    }
+
+    fn arrived(
+        &mut self,
+        from: Address,
+        message: MessageId,
+        channel: u16,
+        len_bytes: u64,
+    ) -> Option<Target> {
+        self.0
+            .push_back(News::Arrived(from, message, channel, len_bytes));
+        None
+    }
+
+    fn withdrawn(&mut self, message: MessageId, channel: u16) {
+        let is_it = |news: &News| matches!(news, News::Arrived(_, other, ..) if *other == message);
+        // If the program has not heard of it, it never will.
+        match self.0.iter().position(is_it) {
+            Some(index) => drop(self.0.remove(index)),
+            None => self.0.push_back(News::Withdrawn(message, channel)),
+        }
+    }
+
+    fn received(
+        &mut self,
+        from: Address,
+        channel: u16,
+        op: OpId,
+        len_bytes: u64,
+        result: Result<(), OpError>,
+    ) {
+        self.0
+            .push_back(News::Received(from, channel, op, len_bytes, result));
+    }
+
+    fn sent(
+        &mut self,
+        to: Address,
+        channel: u16,
+        op: OpId,
+        len_bytes: u64,
+        result: Result<(), OpError>,
+    ) {
+        self.0
+            .push_back(News::Sent(to, channel, op, len_bytes, result));
+    }
+
+    fn rma_done(
+        &mut self,
+        peer: Address,
+        window: u16,
+        op: OpId,
+        value: u64,
+        result: Result<(), OpError>,
+    ) {
+        self.0
+            .push_back(News::RmaDone(peer, window, op, value, result));
+    }
+
+    fn rma_arrived(&mut self, from: Address, window: u16, offset: u64, len_bytes: u64) {
+        self.0
+            .push_back(News::RmaArrived(from, window, offset, len_bytes));
+    }
+
+    fn peer_up(&mut self, peer: Address, info: &LinkInfo) {
+        self.0.push_back(News::Up(peer, info.clone()));
+    }
+
+    fn peer_gone(&mut self, peer: Address, cause: Cause) {
+        self.0.push_back(News::Gone(peer, cause));
+    }
+
+    fn peer_unreached(&mut self, peer: Address) {
+        self.0.push_back(News::Unreached(peer));
+    }
+}

@@ -1,0 +1,158 @@
+//! What the protocol has to send, as the socket takes it: in batches of packets that go the same way.
+
+use std::net::IpAddr;
+
+use bcl_proto::{Endpoint, Payload, Time, Transmit};
+use bcl_tier::Upcalls;
+use bcl_udp::{Datagram, Manner, SendError};
+
+use super::{Engine, bridge};
+use crate::lent::Lent;
+
+/// Packets that go out with one system call.
+const BATCH: usize = 64;
+
+/// What the protocol has given and the socket has not taken.
+#[derive(Debug)]
+pub struct Unsent {
+    packets: Vec<Transmit>,
+    /// The socket has said that datagrams to there are too long.
+    too_long: Option<IpAddr>,
+}
+
+impl Default for Unsent {
+    fn default() -> Self {
+        Self {
+            packets: Vec::with_capacity(BATCH),
+            too_long: None,
+        }
+    }
+}
+
+impl Unsent {
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+}
+
+impl Engine {
+    /// Sends what the protocol has to send, as far as the socket has room.
+    #[inline]
+    pub fn flush(&mut self, now: Time, up: &mut impl Upcalls) {
+        loop {
+            let bridge = bridge!(self, up);
+            while self.unsent.packets.len() < BATCH
+                && let Some(transmit) = self.endpoint.poll_transmit(now, bridge)
+            {
+                self.unsent.packets.push(transmit);
+            }
+            if self.unsent.is_empty() || !self.send_run() {
+                return;
+            }
+            if let Some(ip) = self.unsent.too_long.take() {
+                let bridge = bridge!(self, up);
+                self.endpoint.on_route(now, ip, bridge);
+            }
+        }
+    }
+
+    /// Sends the first packets that go the same way; false if the socket has no room for them.
+    fn send_run(&mut self) -> bool {
+        let packets = &mut self.unsent.packets;
+        let (path, manner) = (packets[0].path, manner_of(&packets[0]));
+        let run = match packets[0].is_alone() {
+            true => 1,
+            false => packets
+                .iter()
+                .take_while(|transmit| (transmit.path, manner_of(transmit)) == (path, manner))
+                .take_while(|transmit| !transmit.is_alone())
+                .count(),
+        };
+        let (endpoint, lent) = (&self.endpoint, &self.lent);
+        let datagram = |transmit| datagram_of(endpoint, lent, transmit);
+        let sent = if run == 1 {
+            let only = datagram(&packets[0]);
+            self.udp.send(path.to, only.as_slice(), manner)
+        } else {
+            // What belongs to an operation that has ended meanwhile is left out.
+            let batch: Vec<_> = packets[..run].iter().filter_map(datagram).collect();
+            self.udp.send(path.to, &batch, manner)
+        };
+        match sent {
+            Ok(sent) if sent < run => {
+                let live = |transmit: &Transmit| {
+                    payload_of(&self.endpoint, &self.lent, transmit).is_some()
+                };
+                let gone = leave_out(&packets[..run], sent, live);
+                packets.drain(..gone);
+                gone == run
+            }
+            Ok(_) => {
+                packets.drain(..run);
+                true
+            }
+            Err(SendError::Full { .. }) => false,
+            Err(error) => {
+                // Lost, as packets can be; the protocol sends them again and gives up in time.
+                if let SendError::TooLarge { .. } = error {
+                    self.unsent.too_long = Some(path.to.ip());
+                }
+                packets.drain(..run);
+                true
+            }
+        }
+    }
+}
+
+#[inline]
+fn manner_of(transmit: &Transmit) -> Manner {
+    match (transmit.may_be_cut, transmit.is_single) {
+        (true, _) => Manner::Fragmentable,
+        (false, true) => Manner::Singly,
+        (false, false) => Manner::Together,
+    }
+}
+
+/// How many packets are done with when `sent` live ones are: dead ones in front of and among them as well.
+fn leave_out(run: &[Transmit], sent: usize, live: impl Fn(&Transmit) -> bool) -> usize {
+    let mut left = sent;
+    run.iter()
+        .position(|transmit| {
+            let is_live = live(transmit);
+            let is_kept = is_live && left == 0;
+            left -= usize::from(is_live && !is_kept);
+            is_kept
+        })
+        .unwrap_or(run.len())
+}
+
+/// What a packet carries; `None` if it is no longer there.
+#[inline]
+fn payload_of<'a>(
+    endpoint: &'a Endpoint,
+    lent: &'a Lent,
+    transmit: &'a Transmit,
+) -> Option<&'a [u8]> {
+    match transmit.payload {
+        Payload::Own(_) => endpoint.bytes(transmit),
+        Payload::Lent {
+            op,
+            offset,
+            len_bytes,
+        } => lent.piece(op, offset, len_bytes.into()),
+    }
+}
+
+/// A packet as the socket takes it; `None` if what it was to carry is no longer there.
+#[inline]
+fn datagram_of<'a>(
+    endpoint: &'a Endpoint,
+    lent: &'a Lent,
+    transmit: &'a Transmit,
+) -> Option<Datagram<'a>> {
+    let payload = payload_of(endpoint, lent, transmit)?;
+    Some(Datagram {
+        header: endpoint.seal(transmit, payload),
+        payload: [payload, &[]],
+    })
+}

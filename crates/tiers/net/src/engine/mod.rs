@@ -1,0 +1,121 @@
+//! The protocol of a port, where its packets come from, and the memory lent to it. Whoever holds the station's lock
+//! drives it.
+//!
+//! [`open`] makes it; the program's calls are in `requests`, what happens without them in `turns`; both end with sending
+//! what there is to send, in `batches`. `statistics` shows it to people.
+
+mod batches;
+pub mod open;
+mod requests;
+mod statistics;
+mod turns;
+
+pub use turns::Look;
+
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use bcl_node::Nodes;
+use bcl_proto::{Endpoint, Time};
+use bcl_tier::Shared;
+use bcl_types::Address;
+
+use crate::clock::now_ns;
+use crate::deferred::Deferred;
+use crate::interface::Interface;
+use crate::lent::Lent;
+use crate::link::Reach;
+use crate::udp::UdpSource;
+use batches::Unsent;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Engine {
+    endpoint: Endpoint,
+    udp: UdpSource,
+    interface: Option<Interface>,
+    reach: Reach,
+    lent: Lent,
+    deferred: Deferred,
+    shared: Arc<Shared>,
+    nodes: Nodes,
+    /// Where our packets come from.
+    ip: IpAddr,
+    /// Whether the last turn has found packets.
+    is_busy: bool,
+    unsent: Unsent,
+}
+
+/// The port as the protocol sees it, borrowed apart from the protocol.
+macro_rules! bridge {
+    ($self:ident, $up:expr) => {
+        &mut $crate::bridge::Bridge {
+            up: $up,
+            lent: &mut $self.lent,
+            shared: &$self.shared,
+            nodes: &$self.nodes,
+            ip: $self.ip,
+            reach: &$self.reach,
+        }
+    };
+}
+use bridge;
+
+fn now() -> Time {
+    Time(now_ns())
+}
+
+impl Engine {
+    /// To be slept on: what is readable when a packet has come, or an answer of the agent.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let agent = self.interface.as_ref().map(Interface::agent);
+        [self.udp.descriptor()].into_iter().chain(agent)
+    }
+
+    /// To be slept on as well, by who [listens](Self::listen): readable when there are records in it.
+    pub fn ring(&self) -> Option<BorrowedFd<'_>> {
+        self.interface.as_ref().map(Interface::ring)
+    }
+
+    /// Whether sleeping on the ring is of no use: what lies in it has to wait for room.
+    #[inline]
+    pub fn ring_is_stuck(&self) -> bool {
+        self.interface.as_ref().is_some_and(Interface::is_stuck)
+    }
+
+    /// Somebody is going to sleep on the descriptors: to be said before the last look.
+    pub fn listen(&mut self) {
+        if let Some(interface) = &mut self.interface {
+            interface.listen();
+        }
+    }
+
+    /// ... and does so no longer.
+    pub fn stop_listening(&mut self) {
+        if let Some(interface) = &mut self.interface {
+            interface.stop_listening();
+        }
+    }
+
+    /// Connections, and attempts at one.
+    pub fn peers(&self) -> u32 {
+        self.endpoint.peer_count() as u32
+    }
+
+    pub fn next_timeout_ns(&self) -> Option<u64> {
+        let interface = self.interface.as_ref();
+        let interface = interface.and_then(|interface| interface.next_timeout());
+        let timeouts = self.endpoint.next_timeout().into_iter().chain(interface);
+        timeouts.map(|time| time.0).min()
+    }
+
+    pub fn knows(&self, peer: Address) -> bool {
+        self.endpoint.knows(peer)
+    }
+
+    /// Whether all that was sent has arrived.
+    pub fn is_drained(&self) -> bool {
+        self.endpoint.is_drained() && self.unsent.is_empty()
+    }
+}

@@ -1,0 +1,126 @@
+//! What the program asks for.
+
+use bcl_os::sync::bump;
+use bcl_proto as proto;
+use bcl_tier::page::Counter;
+use bcl_tier::{Action, MessageId, RmaOp, Source, SystemHandle, Target, Upcalls};
+use bcl_types::{Address, OpId};
+
+use super::{Engine, bridge, now};
+use crate::lent::Memory;
+use crate::names;
+
+impl Engine {
+    pub fn send_system<U: Upcalls>(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut U,
+        name: impl FnOnce(&mut U) -> OpId,
+    ) -> bool {
+        let now = now();
+        let bridge = bridge!(self, up);
+        let done = self
+            .endpoint
+            .send_system(now, to, data, bridge, |bridge| name(bridge.up));
+        if done {
+            self.count_sent(data);
+        }
+        self.flush(now, up);
+        done
+    }
+
+    fn count_sent(&self, data: &[u8]) {
+        bump(self.shared.page.counter(Counter::SystemSent), 1);
+        let bytes = self.shared.page.counter(Counter::BytesSent);
+        bump(bytes, data.len() as u64);
+    }
+
+    pub fn unreliable_max(&mut self, to: Address) -> usize {
+        self.endpoint.unreliable_max(to)
+    }
+
+    /// False if it was dropped; the error is the longest that the peer can be sent now.
+    pub fn send_unreliable(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut impl Upcalls,
+    ) -> Result<bool, usize> {
+        let limit = self.unreliable_max(to);
+        if data.len() > limit {
+            return Err(limit);
+        }
+        let now = now();
+        let bridge = bridge!(self, up);
+        let was_taken = self.endpoint.send_unreliable(now, to, data, bridge);
+        if was_taken {
+            self.count_sent(data);
+        }
+        self.flush(now, up);
+        Ok(was_taken)
+    }
+
+    pub fn send_normal(
+        &mut self,
+        to: Address,
+        channel: u16,
+        source: Source,
+        op: OpId,
+        up: &mut impl Upcalls,
+    ) {
+        let now = now();
+        let memory = Memory::Source(source.start, source.len_bytes);
+        self.lent.lend(op, memory);
+        let len_bytes = source.len_bytes as u64;
+        let bridge = bridge!(self, up);
+        self.endpoint
+            .send_normal(now, to, channel, op, len_bytes, bridge);
+        self.flush(now, up);
+    }
+
+    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
+        let now = now();
+        bump(self.shared.page.counter(Counter::RmaOut), 1);
+        match op.action {
+            Action::Put { from, len_bytes } => {
+                self.lent.lend(op.op, Memory::Source(from, len_bytes));
+            }
+            Action::Get { to, len_bytes } => self.lent.lend(op.op, Memory::Target(to, len_bytes)),
+            Action::Atomic(_) => {}
+        }
+        let bridge = bridge!(self, up);
+        self.endpoint.rma(now, peer, names::rma(&op), bridge);
+        self.flush(now, up);
+    }
+
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+        let now = now();
+        let memory = Memory::Target(target.start, target.capacity_bytes);
+        self.lent.lend(target.op, memory);
+        let message = names::message_to_proto(message);
+        let posted = proto::Target {
+            op: target.op,
+            capacity_bytes: target.capacity_bytes as u64,
+        };
+        let bridge = bridge!(self, up);
+        let found = self.endpoint.accept(now, message, posted, bridge);
+        if !found {
+            self.lent.give_back(target.op);
+        }
+        self.flush(now, up);
+        found
+    }
+
+    /// Takes a system message back; false if it was released before.
+    pub fn release(&mut self, message: &SystemHandle) -> bool {
+        names::handle_to_proto(message).is_some_and(|handle| self.endpoint.release(&handle))
+    }
+
+    pub fn close(&mut self, up: &mut impl Upcalls) {
+        let now = now();
+        let bridge = bridge!(self, up);
+        self.endpoint.close(now, bridge);
+        self.flush(now, up);
+    }
+}

@@ -1,0 +1,179 @@
+//! The network tier of one port, as the library above sees it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bcl_node::{JobKey, Nodes, sandbox};
+use bcl_tier::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls};
+use bcl_types::{Address, OpId};
+
+use crate::engine::open::{OpenError, Wish};
+use crate::engine::{Engine, Look};
+use crate::station::Station;
+use crate::watcher;
+
+/// Polls without a packet after which the sources are looked at less often: a system call costs more than a look at
+/// all shared-memory peers.
+const PATIENT_POLLS: u32 = 4096;
+/// Polls between two looks at the sources then.
+const POLLS_PER_LOOK: u32 = 8;
+
+/// See the module. Not for two threads at once; the port above sees to that.
+#[derive(Debug)]
+pub struct NetPort {
+    station: Arc<Station>,
+    quiet_polls: u32,
+    /// Packets are to wake who sleeps.
+    is_armed: bool,
+}
+
+impl NetPort {
+    /// Opens the UDP port that belongs to the port's number: from now on other nodes can find it.
+    ///
+    /// # Errors
+    /// When it cannot be had, or not as wished; the text says what to do.
+    pub fn open(shared: &Arc<Shared>, key: &JobKey, wish: Wish) -> Result<Self, OpenError> {
+        sandbox::check_udp()?;
+        let nodes = Nodes::load()?;
+        let station = watcher::join(|mailbox| {
+            let engine = Engine::open(shared, key, wish, nodes)?;
+            Station::new(engine, Arc::clone(shared), mailbox).map_err(OpenError::Descriptor)
+        })?;
+        Ok(Self {
+            station,
+            quiet_polls: 0,
+            is_armed: false,
+        })
+    }
+
+    /// What a thread needs to sleep until something comes.
+    pub fn station(&self) -> Arc<Station> {
+        Arc::clone(&self.station)
+    }
+
+    /// Whether there is a connection with this peer, or an attempt at one.
+    pub fn knows(&self, peer: Address) -> bool {
+        self.station.inspect(|engine| engine.knows(peer))
+    }
+
+    /// Sends a system message (at most [`SYSTEM_MAX`](bcl_types::SYSTEM_MAX) bytes). True: it is on its way and no
+    /// completion follows. False: a copy waits under the name that `name` gives it, and `sent` will be called.
+    #[inline]
+    pub fn send_system<U: Upcalls>(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut U,
+        name: impl FnOnce(&mut U) -> OpId,
+    ) -> bool {
+        self.quiet_polls = 0;
+        self.station
+            .visit(up, |engine, up| engine.send_system(to, data, up, name))
+    }
+
+    /// Longest unreliable message that this peer can be sent now.
+    pub fn unreliable_max(&mut self, to: Address, up: &mut impl Upcalls) -> usize {
+        self.station
+            .visit(up, |engine, _| engine.unreliable_max(to))
+    }
+
+    /// Sends an unreliable message. False if it was dropped; the error is the longest that this peer can be sent now.
+    pub fn send_unreliable(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut impl Upcalls,
+    ) -> Result<bool, usize> {
+        self.quiet_polls = 0;
+        self.station
+            .visit(up, |engine, up| engine.send_unreliable(to, data, up))
+    }
+
+    /// Sends on a normal channel; `sent` is called when it is complete.
+    pub fn send_normal(
+        &mut self,
+        to: Address,
+        channel: u16,
+        source: Source,
+        op: OpId,
+        up: &mut impl Upcalls,
+    ) {
+        self.quiet_polls = 0;
+        self.station.visit(up, |engine, up| {
+            engine.send_normal(to, channel, source, op, up);
+        });
+    }
+
+    /// Starts a one-sided operation; `rma_done` is called when it is complete.
+    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
+        self.quiet_polls = 0;
+        self.station
+            .visit(up, |engine, up| engine.rma(peer, op, up));
+    }
+
+    /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+        self.quiet_polls = 0;
+        self.station
+            .visit(up, |engine, up| engine.accept(message, target, up))
+    }
+
+    /// Gives a system message back. False if it was given back before.
+    pub fn release(&mut self, message: &SystemHandle) -> bool {
+        self.station.release(message)
+    }
+
+    /// Looks for packets, unless there is nobody who could send any or none have come for long.
+    #[inline]
+    pub fn poll(&mut self, up: &mut impl Upcalls) -> bool {
+        if !self.station.is_worth_a_visit() {
+            return false;
+        }
+        self.quiet_polls = self.quiet_polls.saturating_add(1);
+        if self.quiet_polls > PATIENT_POLLS && self.quiet_polls % POLLS_PER_LOOK != 0 {
+            return false;
+        }
+        self.look(Look::WherePacketsCome, up)
+    }
+
+    fn look(&mut self, look: Look, up: &mut impl Upcalls) -> bool {
+        let moved = self.station.visit(up, |engine, up| engine.turn(look, up));
+        if moved {
+            self.quiet_polls = 0;
+        }
+        moved
+    }
+
+    /// From now on what comes wakes who sleeps at the [station](Self::station), until [`disarm`](Self::disarm). False:
+    /// something has come already.
+    pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
+        if !self.is_armed {
+            self.is_armed = true;
+            self.station.listen();
+        }
+        !self.look(Look::Everywhere, up)
+    }
+
+    /// Nobody sleeps any more.
+    pub fn disarm(&mut self) {
+        if std::mem::take(&mut self.is_armed) {
+            self.station.stop_listening();
+        }
+    }
+
+    /// What is connected, for people.
+    pub fn links(&self) -> Vec<(Address, LinkInfo)> {
+        self.station.inspect(Engine::links)
+    }
+
+    /// Adds this tier's queue depths to those in the port's page, and writes what else `bcl stat` shows of it.
+    pub fn publish(&self) {
+        self.station.inspect(Engine::publish);
+    }
+
+    /// Says goodbye to all peers, and waits up to `linger` until they have what was sent to them.
+    pub fn close(&mut self, linger: Duration) {
+        self.station.close(linger);
+        watcher::leave(&self.station);
+    }
+}

@@ -1,0 +1,425 @@
+//! The receiving half of a connection: system messages, messages that wait for a buffer, and their transfer.
+
+use std::collections::HashMap;
+
+use bcl_os::sync::bump;
+use bcl_rings::Corrupt;
+use bcl_tier::page::{Counter, Page};
+use bcl_tier::{MessageId, SystemHandle, Target, Tier, Upcalls};
+use bcl_types::{Address, Cause, OpError};
+
+use super::fin;
+use super::inbox::Inbox;
+use super::link::Link;
+use super::message::{Kind, Message};
+use super::outgoing::{DEFERRED_EAGER_BYTES, DEFERRED_MAX, EAGER_MAX, Outgoing};
+use super::transfer::{Begun, Finished, Payload, Transfers};
+use crate::service::Service;
+
+/// A message that has arrived and for which no buffer was posted yet.
+#[derive(Debug)]
+enum Waiting {
+    Eager(Box<[u8]>),
+    Announced(Payload),
+}
+
+/// What the receiving half needs of its port.
+pub struct Context<'a> {
+    pub slot: u32,
+    pub from: Address,
+    pub counters: &'a Page,
+    pub service: &'a Service,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Incoming {
+    pub inbox: Inbox,
+    /// Normal messages so far: the number of the next.
+    arrived: u64,
+    /// How many of them the sender may know to be handled.
+    published: u64,
+    waiting: HashMap<u32, (u16, Waiting)>,
+    waiting_bytes: usize,
+    /// Up to where the stream ring has been copied out and not yet released.
+    stream_end: Option<u64>,
+    transfers: Transfers,
+}
+
+impl Incoming {
+    pub fn new() -> Self {
+        Self {
+            inbox: Inbox::new(),
+            arrived: 0,
+            published: 0,
+            waiting: HashMap::new(),
+            waiting_bytes: 0,
+            stream_end: None,
+            transfers: Transfers::default(),
+        }
+    }
+
+    /// What goes into the `handled` field of every cell we send.
+    #[inline]
+    pub fn handled(&self) -> u32 {
+        self.published as u32
+    }
+
+    /// Messages that wait for a buffer.
+    pub fn unexpected(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether large messages are being copied: poll on, do not sleep.
+    #[inline]
+    pub fn is_copying(&self) -> bool {
+        self.transfers.is_copying()
+    }
+
+    /// A message for the system channel.
+    #[inline]
+    pub fn on_system(
+        &mut self,
+        link: &mut Link,
+        message: &Message,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<(), Corrupt> {
+        let (number, start) = self.inbox.accept(&mut link.pair, message)?;
+        bump(ctx.counters.counter(Counter::SystemReceived), 1);
+        bump(
+            ctx.counters.counter(Counter::BytesReceived),
+            u64::from(message.len_bytes),
+        );
+        let handle = SystemHandle {
+            tier: Tier::Shm,
+            slot: ctx.slot,
+            link: link.id,
+            number,
+            start,
+            len_bytes: message.len_bytes,
+        };
+        up.system(ctx.from, handle);
+        Ok(())
+    }
+
+    /// A message for a normal channel with its payload.
+    #[inline]
+    pub fn on_eager(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        message: &Message,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<(), Corrupt> {
+        let len = message.len_bytes as usize;
+        let (start, end) = if message.inline {
+            (message.args.as_ptr().cast::<u8>(), None)
+        } else {
+            if len > EAGER_MAX {
+                return Err(Corrupt("length of an eager message"));
+            }
+            let (start, end) = link.pair.stream_in.take(message.len_bytes)?;
+            (start, Some(end))
+        };
+        // SAFETY: the payload lies in the cell's copy or in the ring, `len` bytes long.
+        let payload = unsafe { std::slice::from_raw_parts(start, len) };
+        let id = self.next_message(link, ctx);
+        let number = id.number;
+        match up.arrived(ctx.from, id, message.channel, len as u64) {
+            Some(target) => {
+                let result = deliver(payload, target);
+                if let Err(error) = result {
+                    refuse(out, number, error);
+                }
+                received(ctx, up, message.channel, target, len as u64, result);
+            }
+            None => self.keep(out, number, message.channel, payload)?,
+        }
+        self.stream_end = end.or(self.stream_end);
+        Ok(())
+    }
+
+    /// A message for a normal channel whose payload waits at the sender.
+    pub fn on_rts(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        message: &Message,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<(), Corrupt> {
+        let [len_bytes, address, region, offset, _, _] = message.args;
+        let payload = Payload {
+            channel: message.channel,
+            len_bytes,
+            address,
+            region,
+            offset,
+        };
+        let id = self.next_message(link, ctx);
+        let number = id.number;
+        match up.arrived(ctx.from, id, message.channel, len_bytes) {
+            Some(target) => self.begin(link, out, number, payload, target, ctx, up),
+            None => {
+                self.check_room(0)?;
+                self.waiting
+                    .insert(number, (message.channel, Waiting::Announced(payload)));
+            }
+        }
+        Ok(())
+    }
+
+    /// A piece of a streamed message.
+    pub fn on_data(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        message: &Message,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<(), Corrupt> {
+        let (start, end) = link.pair.stream_in.take(message.len_bytes)?;
+        let finished =
+            self.transfers
+                .on_data(message.args[0] as u32, start, message.len_bytes as usize)?;
+        link.pair.stream_in.release(end);
+        self.stream_end = None;
+        if let Some(finished) = finished {
+            finish(out, finished, ctx, up);
+        }
+        Ok(())
+    }
+
+    /// The sender cannot read what it was to stream.
+    pub fn on_unreadable(
+        &mut self,
+        out: &mut Outgoing,
+        number: u32,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<(), Corrupt> {
+        let finished = self.transfers.on_unreadable(number)?;
+        finish(out, finished, ctx, up);
+        Ok(())
+    }
+
+    /// A buffer was posted for a message that waits; false if the message is not there any more.
+    pub fn accept(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        number: u32,
+        target: Target,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> bool {
+        let Some((channel, waiting)) = self.waiting.remove(&number) else {
+            return false;
+        };
+        match waiting {
+            Waiting::Eager(bytes) => {
+                self.waiting_bytes -= bytes.len();
+                let result = deliver(&bytes, target);
+                out.control(fin_message(number, result));
+                received(ctx, up, channel, target, bytes.len() as u64, result);
+            }
+            Waiting::Announced(payload) => self.begin(link, out, number, payload, target, ctx, up),
+        }
+        true
+    }
+
+    /// Copies a slice of a large message, if any; returns whether it did.
+    pub fn progress(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> bool {
+        let Some(step) = self.transfers.copy_slice(link) else {
+            return false;
+        };
+        act_on(step, link, out, ctx, up);
+        true
+    }
+
+    /// The sender's DMA buffer has been mapped here, or cannot be.
+    pub fn on_region(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        region: u64,
+        mapping: Option<bcl_os::mapping::Mapping>,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) {
+        for (number, payload, target) in self.transfers.on_region(region, mapping) {
+            self.begin(link, out, number, payload, target, ctx, up);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn begin(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        number: u32,
+        payload: Payload,
+        target: Target,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) {
+        let step = self.transfers.begin(link, number, payload, target);
+        act_on(step, link, out, ctx, up);
+    }
+
+    /// Keeps an eager message until a buffer is posted ([SHM-4.5]).
+    fn keep(
+        &mut self,
+        out: &mut Outgoing,
+        number: u32,
+        channel: u16,
+        payload: &[u8],
+    ) -> Result<(), Corrupt> {
+        self.check_room(payload.len())?;
+        self.waiting_bytes += payload.len();
+        self.waiting
+            .insert(number, (channel, Waiting::Eager(payload.into())));
+        out.control(defer(number));
+        Ok(())
+    }
+
+    /// A correct sender stays below these bounds; a hostile one could fill our memory.
+    fn check_room(&self, bytes: usize) -> Result<(), Corrupt> {
+        let in_ring = 2 * DEFERRED_EAGER_BYTES + (1 << 20);
+        if self.waiting.len() >= 2 * DEFERRED_MAX || self.waiting_bytes + bytes > in_ring {
+            return Err(Corrupt("more messages waiting than the sender may have"));
+        }
+        Ok(())
+    }
+
+    /// Both ends number normal messages alike, by counting them.
+    fn next_message(&mut self, link: &Link, ctx: &Context<'_>) -> MessageId {
+        let number = self.arrived as u32;
+        self.arrived += 1;
+        MessageId {
+            tier: Tier::Shm,
+            slot: ctx.slot,
+            link: link.id,
+            number,
+        }
+    }
+
+    /// Tells the sender what has been handled, after each batch of cells; false if it knows. A message put off
+    /// counts only once the cell that says so has left: otherwise its sender would take it for completed ([SHM-4.4]).
+    #[inline]
+    pub fn publish(&mut self, link: &mut Link, out: &Outgoing) -> bool {
+        if let Some(end) = self.stream_end.take() {
+            link.pair.stream_in.release(end);
+        }
+        if self.published == self.arrived || !out.control_is_empty() {
+            return false;
+        }
+        self.published = self.arrived;
+        link.pair.my_returns().tell_handled(self.arrived);
+        true
+    }
+
+    /// Ends everything: the sender is gone.
+    pub fn fail_all(
+        &mut self,
+        cause: Cause,
+        link_id: u64,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) {
+        for (number, (channel, _)) in self.waiting.drain() {
+            up.withdrawn(
+                MessageId {
+                    tier: Tier::Shm,
+                    slot: ctx.slot,
+                    link: link_id,
+                    number,
+                },
+                channel,
+            );
+        }
+        self.waiting_bytes = 0;
+        for (channel, target, len_bytes) in self.transfers.drain() {
+            received(ctx, up, channel, target, len_bytes, Err(cause.into()));
+        }
+    }
+}
+
+fn deliver(payload: &[u8], target: Target) -> Result<(), OpError> {
+    if payload.len() > target.capacity_bytes {
+        return Err(OpError::Truncated {
+            len_bytes: payload.len() as u64,
+            capacity_bytes: target.capacity_bytes as u64,
+        });
+    }
+    // SAFETY: the poster vouches for its buffer until the post completes.
+    unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), target.start, payload.len()) };
+    Ok(())
+}
+
+/// Sees to what a transfer needs next.
+fn act_on(step: Begun, link: &Link, out: &mut Outgoing, ctx: &Context<'_>, up: &mut impl Upcalls) {
+    match step {
+        Begun::Copying => {}
+        Begun::NeedsStream(number) => out.control(cts(number, false)),
+        Begun::Unreadable(number) => out.control(cts(number, true)),
+        Begun::NeedsRegion(region) => ctx.service.ask_region(link.id, region),
+        Begun::Lost => ctx.service.lost(link.id),
+        Begun::Finished(finished) => finish(out, finished, ctx, up),
+    }
+}
+
+fn finish(out: &mut Outgoing, finished: Finished, ctx: &Context<'_>, up: &mut impl Upcalls) {
+    out.control(fin_message(finished.number, finished.result));
+    received(
+        ctx,
+        up,
+        finished.channel,
+        finished.target,
+        finished.len_bytes,
+        finished.result,
+    );
+}
+
+fn received(
+    ctx: &Context<'_>,
+    up: &mut impl Upcalls,
+    channel: u16,
+    target: Target,
+    len_bytes: u64,
+    result: Result<(), OpError>,
+) {
+    if result.is_ok() {
+        bump(ctx.counters.counter(Counter::NormalReceived), 1);
+        bump(ctx.counters.counter(Counter::BytesReceived), len_bytes);
+    }
+    up.received(ctx.from, channel, target.op, len_bytes, result);
+}
+
+/// An eager message that ends in an error is put off and finished at once.
+fn refuse(out: &mut Outgoing, number: u32, error: OpError) {
+    out.control(defer(number));
+    out.control(fin_message(number, Err(error)));
+}
+
+fn defer(number: u32) -> Message {
+    Message::control(Kind::Defer, 0, [u64::from(number), 0, 0, 0, 0, 0])
+}
+
+fn cts(number: u32, is_unreadable: bool) -> Message {
+    let is_unreadable = u64::from(is_unreadable);
+    Message::control(Kind::Cts, 0, [number.into(), is_unreadable, 0, 0, 0, 0])
+}
+
+fn fin_message(number: u32, result: Result<(), OpError>) -> Message {
+    let (status, detail) = fin::encode(result);
+    Message::control(Kind::Fin, 0, [u64::from(number), status, detail, 0, 0, 0])
+}

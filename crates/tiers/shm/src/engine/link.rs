@@ -1,0 +1,72 @@
+//! An established connection: the rings, the peer's page and bell, and what may be done with the peer's memory.
+
+use std::os::fd::AsFd;
+
+use bcl_os::Fd;
+use bcl_os::sleep::Ringer;
+use bcl_os::sync::{Ordering, bump};
+use bcl_os::{bell, fence};
+use bcl_rings::pair::PairEnd;
+use bcl_tier::page::{Counter, Page};
+
+use crate::cma::PeerMemory;
+
+/// A connection of the port, never reused.
+pub type LinkId = u64;
+
+/// What the service thread hands over once two ports know and trust each other.
+#[derive(Debug)]
+pub struct Link {
+    pub id: LinkId,
+    pub pair: PairEnd,
+    pub page: Page,
+    pub ringer: Fd,
+    /// Single copy, if it is permitted; else why not.
+    pub memory: Result<PeerMemory, String>,
+    pub segment_len_bytes: usize,
+    bell: Ringer,
+}
+
+impl Link {
+    pub fn new(
+        id: LinkId,
+        pair: PairEnd,
+        page: Page,
+        ringer: Fd,
+        segment_len_bytes: usize,
+    ) -> Self {
+        let needs_fence = page.senders_fence().load(Ordering::Relaxed) != 0 || !fence::register();
+        Self {
+            id,
+            pair,
+            page,
+            ringer,
+            memory: Err(String::new()),
+            segment_len_bytes,
+            bell: Ringer::new(needs_fence),
+        }
+    }
+
+    /// Call after publishing cells: wakes the peer if it sleeps, once for each time it fell asleep ([SHM-6.2]).
+    #[inline]
+    pub fn after_cells(&mut self, counters: &Page) {
+        if self.bell.after_cells(self.page.sleep_epoch()) {
+            self.ring(counters);
+        }
+    }
+
+    /// Call after writing the return line: wakes the peer if it sleeps and asked to be woken for that.
+    #[inline]
+    pub fn after_returns(&mut self, counters: &Page) {
+        let wish = &self.pair.peer_wishes().returns;
+        if self.bell.after_returns(self.page.sleep_epoch(), wish) {
+            self.ring(counters);
+        }
+    }
+
+    #[cold]
+    fn ring(&self, counters: &Page) {
+        bump(counters.counter(Counter::BellsRung), 1);
+        bell::ring(self.ringer.as_fd());
+    }
+}

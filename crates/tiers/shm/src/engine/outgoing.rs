@@ -1,0 +1,518 @@
+//! The sending half of a connection: what waits, what is on its way, what streams.
+
+use std::collections::{HashMap, VecDeque};
+
+use bcl_os::sync::{Ordering, bump};
+use bcl_rings::Corrupt;
+use bcl_tier::page::{Counter, Page};
+use bcl_tier::{Source, Upcalls};
+use bcl_types::{Address, OpError, OpId};
+
+use super::fin;
+use super::inbox::SYSTEM_CREDITS;
+use super::link::Link;
+use super::message::{INLINE_MAX, Kind, Message};
+use crate::own_memory;
+
+/// Longest message sent along with its cell; longer ones wait at the sender for a buffer.
+pub const EAGER_MAX: usize = 8192;
+/// The same for a message in a DMA buffer, which the receiver could read where it lies: for a short one the
+/// announcement and its answer cost more than the copy.
+pub const EAGER_DMA_MAX: usize = 1024;
+/// Messages put off by the receiver that one sender may have; more wait at the sender ([SHM-4.5]).
+///
+/// Not less than the operations that a port may have under way: messages that wait on one channel never hold up
+/// another ([SEM-4.2]).
+pub const DEFERRED_MAX: usize = 4096;
+/// Payload that the receiver keeps for messages put off; beyond that the sender keeps it ([SHM-4.5]).
+pub const DEFERRED_EAGER_BYTES: usize = 64 << 10;
+/// Size of the pieces of a streamed message: four fit in the ring, so that both ends copy at once.
+const PIECE_BYTES: usize = 8 << 10;
+
+#[derive(Debug)]
+struct NormalSend {
+    op: OpId,
+    channel: u16,
+    source: Source,
+}
+
+#[derive(Debug)]
+struct InFlight {
+    send: NormalSend,
+    /// The receiver will finish it with a cell of its own.
+    deferred: bool,
+    eager: bool,
+}
+
+#[derive(Debug)]
+struct Stream {
+    number: u32,
+    source: Source,
+    offset: usize,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Outgoing {
+    system_waiting: VecDeque<(OpId, Box<[u8]>)>,
+    normal_waiting: VecDeque<NormalSend>,
+    control: VecDeque<Message>,
+    system_sent: u64,
+    system_released_seen: u64,
+    /// Normal messages that the receiver has handled; the number of the front of `in_flight`.
+    handled: u64,
+    in_flight: VecDeque<InFlight>,
+    deferred: HashMap<u32, InFlight>,
+    deferred_eager_bytes: usize,
+    streams: VecDeque<Stream>,
+}
+
+impl Outgoing {
+    /// Whether there is something that a later call of [`push`](Self::push) could move.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        !(self.control.is_empty()
+            && self.system_waiting.is_empty()
+            && self.normal_waiting.is_empty()
+            && self.streams.is_empty())
+    }
+
+    /// Whether sends wait for the receiver to handle them.
+    #[inline]
+    pub fn awaits_handling(&self) -> bool {
+        !self.in_flight.is_empty()
+    }
+
+    pub fn pending(&self) -> usize {
+        self.system_waiting.len()
+            + self.normal_waiting.len()
+            + self.in_flight.len()
+            + self.deferred.len()
+    }
+
+    /// Cells that must go before others: they finish what the peer waits for.
+    pub fn control(&mut self, message: Message) {
+        self.control.push_back(message);
+    }
+
+    pub fn control_is_empty(&self) -> bool {
+        self.control.is_empty()
+    }
+
+    /// Queues a system message for when there is a connection, or room.
+    pub fn queue_system(&mut self, op: OpId, data: &[u8]) {
+        self.system_waiting.push_back((op, data.into()));
+    }
+
+    /// Queues a message for a normal channel.
+    pub fn queue_normal(&mut self, op: OpId, channel: u16, source: Source) {
+        self.normal_waiting.push_back(NormalSend {
+            op,
+            channel,
+            source,
+        });
+    }
+
+    /// Sends a system message if it can go at once.
+    #[inline]
+    pub fn try_system(
+        &mut self,
+        link: &mut Link,
+        handled: u32,
+        data: &[u8],
+        counters: &Page,
+    ) -> Result<bool, Corrupt> {
+        if !self.system_waiting.is_empty() || !self.control.is_empty() {
+            return Ok(false);
+        }
+        self.put_system(link, handled, data, counters)
+    }
+
+    fn put_system(
+        &mut self,
+        link: &mut Link,
+        handled: u32,
+        data: &[u8],
+        counters: &Page,
+    ) -> Result<bool, Corrupt> {
+        if self.system_sent - self.system_released_seen >= SYSTEM_CREDITS {
+            let released = link.pair.peer_returns().system.load(Ordering::Acquire);
+            if released < self.system_released_seen || released > self.system_sent {
+                return Err(Corrupt("count of released system messages"));
+            }
+            self.system_released_seen = released;
+            if self.system_sent - released >= SYSTEM_CREDITS {
+                return Ok(false);
+            }
+        }
+        if link.pair.cells_out.free(1)? == 0 {
+            return Ok(false);
+        }
+        let mut message = if data.len() <= INLINE_MAX {
+            Message::with_inline(Kind::System, 0, data)
+        } else {
+            let Some(place) = link.pair.pool_out.reserve(data.len() as u32)? else {
+                return Ok(false);
+            };
+            // SAFETY: `reserve` returned room for `data.len()` bytes that nobody else writes.
+            unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
+            link.pair.pool_out.hand_on(place, data.len() as u32);
+            Message::with_payload(Kind::System, 0, data.len() as u32)
+        };
+        message.handled = handled;
+        link.pair.cells_out.send(&message.encode());
+        if !message.inline {
+            link.pair.pool_out.prepare(message.len_bytes);
+        }
+        self.system_sent += 1;
+        bump(counters.counter(Counter::SystemSent), 1);
+        bump(counters.counter(Counter::BytesSent), data.len() as u64);
+        Ok(true)
+    }
+
+    /// Starts a send on a normal channel if it can go at once.
+    #[inline]
+    pub fn try_normal(
+        &mut self,
+        link: &mut Link,
+        handled: u32,
+        op: OpId,
+        channel: u16,
+        source: Source,
+    ) -> Result<bool, Corrupt> {
+        if !self.normal_waiting.is_empty() || !self.control.is_empty() {
+            return Ok(false);
+        }
+        self.put_normal(
+            link,
+            handled,
+            &NormalSend {
+                op,
+                channel,
+                source,
+            },
+        )
+    }
+
+    fn put_normal(
+        &mut self,
+        link: &mut Link,
+        handled: u32,
+        send: &NormalSend,
+    ) -> Result<bool, Corrupt> {
+        if self.deferred.len() + self.in_flight.len() >= DEFERRED_MAX
+            || link.pair.cells_out.free(1)? == 0
+        {
+            return Ok(false);
+        }
+        let source = send.source;
+        let longest = if source.region.is_some() {
+            EAGER_DMA_MAX
+        } else {
+            EAGER_MAX
+        };
+        let eager = source.len_bytes <= longest
+            && self.deferred_eager_bytes + source.len_bytes <= DEFERRED_EAGER_BYTES;
+        let Some(mut message) = (if eager {
+            eager_message(link, send)?
+        } else {
+            Some(rts_message(send))
+        }) else {
+            return Ok(false);
+        };
+        message.handled = handled;
+        link.pair.cells_out.send(&message.encode());
+        if eager && !message.inline {
+            link.pair.stream_out.prepare(message.len_bytes);
+        }
+        let send = NormalSend {
+            op: send.op,
+            channel: send.channel,
+            source,
+        };
+        self.in_flight.push_back(InFlight {
+            send,
+            deferred: !eager,
+            eager,
+        });
+        Ok(true)
+    }
+
+    /// Moves what can be moved. Returns whether any cell was published.
+    pub fn push(
+        &mut self,
+        link: &mut Link,
+        handled: u32,
+        up: &mut impl Upcalls,
+        to: Address,
+        counters: &Page,
+    ) -> Result<bool, Corrupt> {
+        let mut moved = false;
+        while !self.control.is_empty() && link.pair.cells_out.free(1)? > 0 {
+            if let Some(mut message) = self.control.pop_front() {
+                message.handled = handled;
+                link.pair.cells_out.send(&message.encode());
+                moved = true;
+            }
+        }
+        if !self.control.is_empty() {
+            return Ok(moved);
+        }
+        moved |= self.push_streams(link, handled)?;
+        while let Some((op, data)) = self.system_waiting.pop_front() {
+            if !self.put_system(link, handled, &data, counters)? {
+                self.system_waiting.push_front((op, data));
+                break;
+            }
+            up.sent(to, 0, op, data.len() as u64, Ok(()));
+            moved = true;
+        }
+        while let Some(send) = self.normal_waiting.pop_front() {
+            if !self.put_normal(link, handled, &send)? {
+                self.normal_waiting.push_front(send);
+                break;
+            }
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    /// One piece of each stream in turn, for as long as there is room.
+    fn push_streams(&mut self, link: &mut Link, handled: u32) -> Result<bool, Corrupt> {
+        let mut moved = false;
+        while let Some(stream) = self.streams.front_mut() {
+            let piece = (stream.source.len_bytes - stream.offset).min(PIECE_BYTES);
+            if link.pair.cells_out.free(1)? == 0 {
+                break;
+            }
+            let Some(place) = link.pair.stream_out.reserve(piece as u32)? else {
+                break;
+            };
+            // SAFETY: the source stays valid until its operation completes; `place` has room for the piece.
+            unsafe {
+                std::ptr::copy_nonoverlapping(stream.source.start.add(stream.offset), place, piece);
+            }
+            let mut message = Message::with_payload(Kind::Data, 0, piece as u32);
+            message.args[0] = u64::from(stream.number);
+            message.handled = handled;
+            link.pair.cells_out.send(&message.encode());
+            // Each piece wakes the receiver at once: it copies out while we copy in the next.
+            stream.offset += piece;
+            moved = true;
+            if stream.offset == stream.source.len_bytes {
+                self.streams.pop_front();
+            } else if self.streams.len() > 1 {
+                self.streams.rotate_left(1);
+            }
+        }
+        Ok(moved)
+    }
+
+    /// The receiver has room for a streamed message; perhaps because the kernel could not read the payload.
+    pub fn on_cts(&mut self, number: u32, is_unreadable: bool) -> Result<(), Corrupt> {
+        let flight = self
+            .find(number)
+            .ok_or(Corrupt("number of a message to stream"))?;
+        if flight.eager {
+            return Err(Corrupt("asked to stream a message already sent"));
+        }
+        let source = flight.send.source;
+        if self.streams.iter().any(|stream| stream.number == number) {
+            return Err(Corrupt("asked twice to stream a message"));
+        }
+        if is_unreadable && !own_memory::is_readable(source.start, source.len_bytes) {
+            let number = u64::from(number);
+            self.control(Message::control(
+                Kind::Unreadable,
+                0,
+                [number, 0, 0, 0, 0, 0],
+            ));
+            return Ok(());
+        }
+        self.streams.push_back(Stream {
+            number,
+            source,
+            offset: 0,
+        });
+        Ok(())
+    }
+
+    /// The receiver keeps a message until a buffer is posted for it.
+    pub fn on_defer(&mut self, number: u32) -> Result<(), Corrupt> {
+        let index = number.wrapping_sub(self.handled as u32) as usize;
+        let flight = self
+            .in_flight
+            .get_mut(index)
+            .ok_or(Corrupt("number of a message put off"))?;
+        flight.deferred = true;
+        Ok(())
+    }
+
+    /// The receiver has handled all messages before `handled` (low 32 bits of the count).
+    #[inline]
+    pub fn on_handled(
+        &mut self,
+        handled: u32,
+        up: &mut impl Upcalls,
+        to: Address,
+        counters: &Page,
+    ) -> Result<(), Corrupt> {
+        // A finish, or a cell taken meanwhile, may have said more already.
+        let newly = handled.wrapping_sub(self.handled as u32) as i32;
+        if newly > 0 && newly as usize > self.in_flight.len() {
+            return Err(Corrupt("count of handled messages"));
+        }
+        for _ in 0..newly {
+            let Some(flight) = self.in_flight.pop_front() else {
+                break;
+            };
+            let number = self.handled as u32;
+            self.handled += 1;
+            if flight.deferred {
+                if flight.eager {
+                    self.deferred_eager_bytes += flight.send.source.len_bytes;
+                }
+                self.deferred.insert(number, flight);
+            } else {
+                complete(&flight.send, Ok(()), up, to, counters);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the peer's return line: used when no cell brought news for a while.
+    pub fn check_handled(&self, link: &Link) -> Result<Option<u32>, Corrupt> {
+        let handled = link.pair.peer_returns().handled();
+        let newly = handled.saturating_sub(self.handled);
+        if newly > self.in_flight.len() as u64 {
+            return Err(Corrupt("count of handled messages"));
+        }
+        Ok((newly > 0).then_some(handled as u32))
+    }
+
+    /// The receiver has finished a message that it had put off.
+    pub fn on_fin(
+        &mut self,
+        number: u32,
+        status: u64,
+        detail: u64,
+        up: &mut impl Upcalls,
+        to: Address,
+        counters: &Page,
+    ) -> Result<(), Corrupt> {
+        // A finish may overtake the count of handled messages; what lies before it is then handled too.
+        let ahead = number.wrapping_sub(self.handled as u32);
+        if (ahead as usize) < self.in_flight.len() {
+            self.on_handled(number.wrapping_add(1), up, to, counters)?;
+        }
+        let flight = self
+            .deferred
+            .remove(&number)
+            .ok_or(Corrupt("number of a finished message"))?;
+        if flight.eager {
+            self.deferred_eager_bytes -= flight.send.source.len_bytes;
+        }
+        self.streams.retain(|stream| stream.number != number);
+        let result = fin::decode(status, detail, flight.send.source.len_bytes as u64);
+        complete(&flight.send, result, up, to, counters);
+        Ok(())
+    }
+
+    fn find(&self, number: u32) -> Option<&InFlight> {
+        let index = number.wrapping_sub(self.handled as u32) as usize;
+        self.in_flight
+            .get(index)
+            .or_else(|| self.deferred.get(&number))
+    }
+
+    /// Ends everything with an error.
+    pub fn fail_all(&mut self, error: OpError, up: &mut impl Upcalls, to: Address) {
+        for (op, data) in self.system_waiting.drain(..) {
+            up.sent(to, 0, op, data.len() as u64, Err(error));
+        }
+        let deferred: Vec<_> = self
+            .deferred
+            .drain()
+            .map(|(_, flight)| flight.send)
+            .collect();
+        let in_flight = self.in_flight.drain(..).map(|flight| flight.send);
+        for send in deferred
+            .into_iter()
+            .chain(in_flight)
+            .chain(self.normal_waiting.drain(..))
+        {
+            up.sent(
+                to,
+                send.channel,
+                send.op,
+                send.source.len_bytes as u64,
+                Err(error),
+            );
+        }
+        self.streams.clear();
+    }
+}
+
+fn eager_message(link: &mut Link, send: &NormalSend) -> Result<Option<Message>, Corrupt> {
+    let source = send.source;
+    // SAFETY: the source stays valid until its operation completes.
+    let data = unsafe { slice_of(source) };
+    if data.len() <= INLINE_MAX {
+        return Ok(Some(Message::with_inline(Kind::Eager, send.channel, data)));
+    }
+    let Some(place) = link.pair.stream_out.reserve(data.len() as u32)? else {
+        return Ok(None);
+    };
+    // SAFETY: `reserve` returned room for `data.len()` bytes that nobody else writes.
+    unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
+    link.pair.stream_out.hand_on(place, data.len() as u32);
+    Ok(Some(Message::with_payload(
+        Kind::Eager,
+        send.channel,
+        data.len() as u32,
+    )))
+}
+
+/// # Safety
+/// The source is valid for reads.
+unsafe fn slice_of<'a>(source: Source) -> &'a [u8] {
+    if source.len_bytes == 0 {
+        return &[];
+    }
+    // SAFETY: the caller vouches for it.
+    unsafe { std::slice::from_raw_parts(source.start, source.len_bytes) }
+}
+
+fn rts_message(send: &NormalSend) -> Message {
+    let source = send.source;
+    let (region, offset) = source
+        .region
+        .map_or((0, 0), |place| (place.region, place.offset));
+    Message::control(
+        Kind::Rts,
+        send.channel,
+        [
+            source.len_bytes as u64,
+            source.start as u64,
+            region,
+            offset,
+            0,
+            0,
+        ],
+    )
+}
+
+fn complete(
+    send: &NormalSend,
+    result: Result<(), OpError>,
+    up: &mut impl Upcalls,
+    to: Address,
+    counters: &Page,
+) {
+    let len_bytes = send.source.len_bytes as u64;
+    if result.is_ok() {
+        bump(counters.counter(Counter::NormalSent), 1);
+        bump(counters.counter(Counter::BytesSent), len_bytes);
+    }
+    up.sent(to, send.channel, send.op, len_bytes, result);
+}

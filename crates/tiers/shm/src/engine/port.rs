@@ -1,0 +1,588 @@
+//! All connections of one port: the shm tier as the library above sees it.
+
+use std::sync::Arc;
+
+use bcl_node::Folder;
+use bcl_os::cancel;
+use bcl_os::sleep::Sleeper;
+use bcl_os::sync::{Ordering, bump};
+use bcl_tier::page::{Counter, Page};
+use bcl_tier::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls};
+use bcl_types::{Address, Cause, OpError, OpId};
+
+use super::incoming::Context;
+use super::link::Link;
+use super::link::LinkId;
+use super::peer::Peer;
+use super::peers::Peers;
+use crate::service::{Notice, Service, ShmShared};
+
+/// Polls between two looks at the peers that were quiet, when others keep the port busy.
+const POLLS_PER_COLD_TURN: u32 = 16;
+
+/// The shm tier of one port. Not for two threads at once; the port above sees to that.
+#[derive(Debug)]
+pub struct ShmPort {
+    /// The one of `shared`, a step nearer: each message is counted in its page.
+    port: Arc<Shared>,
+    shared: Arc<ShmShared>,
+    service: Service,
+    folder: Arc<Folder>,
+    peers: Peers,
+    polls: u32,
+    sleeper: Sleeper,
+    links_up: u64,
+}
+
+macro_rules! context {
+    ($self:ident, $slot:expr, $from:expr) => {
+        Context {
+            slot: $slot,
+            from: $from,
+            counters: &$self.port.page,
+            service: &$self.service,
+        }
+    };
+}
+
+impl ShmPort {
+    pub(crate) fn new(shared: Arc<ShmShared>, service: Service, folder: Arc<Folder>) -> Self {
+        Self {
+            port: Arc::clone(&shared.port),
+            shared,
+            service,
+            folder,
+            peers: Peers::default(),
+            polls: 0,
+            sleeper: Sleeper::default(),
+            links_up: 0,
+        }
+    }
+
+    /// What all tiers of the port share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.port
+    }
+
+    /// Whether there is a connection with this peer, or an attempt at one.
+    #[inline]
+    pub fn knows(&mut self, peer: Address) -> bool {
+        self.peers.find(peer).is_some()
+    }
+
+    /// Whether this peer's name is in the folder, so that a connection can be attempted.
+    pub fn finds(&self, peer: Address) -> bool {
+        self.folder.holds(peer)
+    }
+
+    /// Counters and identity, as everybody sees them.
+    pub fn page(&self) -> &Page {
+        &self.port.page
+    }
+
+    /// Sends a system message (at most [`SYSTEM_MAX`](bcl_types::SYSTEM_MAX) bytes). True: it is with the receiver
+    /// already and no completion follows. False: a copy waits under the name that `name` gives it, and `sent`
+    /// will be called.
+    #[inline]
+    pub fn send_system<U: Upcalls>(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut U,
+        name: impl FnOnce(&mut U) -> OpId,
+    ) -> bool {
+        let slot = self.peer_for(to);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return false;
+        };
+        let handled = peer.incoming.handled();
+        let sent = match &mut peer.link {
+            Some(link) => peer.out.try_system(link, handled, data, &self.port.page),
+            None => Ok(false),
+        };
+        if sent == Ok(true) {
+            if let Some(link) = &mut peer.link {
+                link.after_cells(&self.port.page);
+            }
+            return true;
+        }
+        let op = name(up);
+        peer.out.queue_system(op, data);
+        if sent.is_err() {
+            self.cut(slot, up);
+        }
+        false
+    }
+
+    /// Sends a message to the system channel now or not at all; false if it was dropped, for want of room or of a
+    /// connection, which then is set up ([SHM-4.3]).
+    #[inline]
+    pub fn send_unreliable(&mut self, to: Address, data: &[u8], up: &mut impl Upcalls) -> bool {
+        let slot = self.peer_for(to);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return false;
+        };
+        let handled = peer.incoming.handled();
+        let Some(link) = &mut peer.link else {
+            return false;
+        };
+        match peer.out.try_system(link, handled, data, &self.port.page) {
+            Ok(true) => {
+                link.after_cells(&self.port.page);
+                true
+            }
+            Ok(false) => false,
+            Err(_) => {
+                self.cut(slot, up);
+                false
+            }
+        }
+    }
+
+    /// Sends on a normal channel; `sent` is called when it is complete.
+    #[inline]
+    pub fn send_normal(
+        &mut self,
+        to: Address,
+        channel: u16,
+        source: Source,
+        op: OpId,
+        up: &mut impl Upcalls,
+    ) {
+        let slot = self.peer_for(to);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let handled = peer.incoming.handled();
+        let started = match &mut peer.link {
+            Some(link) => peer.out.try_normal(link, handled, op, channel, source),
+            None => Ok(false),
+        };
+        match started {
+            Ok(true) => {
+                if let Some(link) = &mut peer.link {
+                    link.after_cells(&self.port.page);
+                }
+            }
+            Ok(false) => peer.out.queue_normal(op, channel, source),
+            Err(_) => {
+                peer.out.queue_normal(op, channel, source);
+                self.cut(slot, up);
+            }
+        }
+    }
+
+    /// Starts a one-sided operation; `rma_done` is called when it is complete, perhaps before this returns.
+    #[inline]
+    pub fn rma(&mut self, to: Address, op: RmaOp, up: &mut impl Upcalls) {
+        let slot = self.peer_for(to);
+        let ctx = context!(self, slot, to);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let Some(link) = &mut peer.link else {
+            peer.rma.queue(op);
+            return;
+        };
+        let started = peer.rma.start(link, &mut peer.out, op, &ctx, up);
+        let worked = if peer.out.has_work() {
+            started.and(peer.work(&ctx, up).map(drop))
+        } else {
+            started
+        };
+        if worked.is_err() {
+            self.cut(slot, up);
+        }
+    }
+
+    /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+        // Its sender may have ended, and the message with it ([SEM-7.4]).
+        if self.shared.has_notices() {
+            self.take_notices(up);
+        }
+        let Some(peer) = self.peers.get_mut(message.slot) else {
+            return false;
+        };
+        let ctx = context!(self, message.slot, peer.address);
+        let Some(link) = peer
+            .link
+            .as_mut()
+            .filter(|link| link.id == message.link && !peer.gone)
+        else {
+            return false;
+        };
+        let found = peer
+            .incoming
+            .accept(link, &mut peer.out, message.number, target, &ctx, up);
+        if peer.work(&ctx, up).is_err() {
+            self.cut(message.slot, up);
+        }
+        found
+    }
+
+    /// Gives a system message back. False if it was given back before.
+    #[inline]
+    pub fn release(&mut self, message: &SystemHandle) -> bool {
+        let Some(peer) = self.peers.get_mut(message.slot) else {
+            return false;
+        };
+        let Some(link) = peer.link.as_mut().filter(|link| link.id == message.link) else {
+            return false;
+        };
+        if !peer.incoming.inbox.release(&mut link.pair, message.number) {
+            return false;
+        }
+        link.after_returns(&self.port.page);
+        if peer.gone && peer.incoming.inbox.unreleased() == 0 {
+            let _off = cancel::Off::new();
+            self.peers.remove(message.slot);
+        }
+        true
+    }
+
+    /// One round over the active peers. Returns whether anything moved.
+    #[inline]
+    pub fn poll(&mut self, up: &mut impl Upcalls) -> bool {
+        let mut moved = false;
+        if self.shared.has_notices() {
+            moved |= self.take_notices(up);
+        }
+        for position in 0..self.peers.hot() {
+            moved |= self.poll_at(position, up);
+        }
+        self.polls = self.polls.wrapping_add(1);
+        if !moved || self.polls % POLLS_PER_COLD_TURN == 0 {
+            for position in self.peers.next_cold() {
+                if self.poll_at(position, up) {
+                    self.peers
+                        .touch(position.min(self.peers.connected().len().saturating_sub(1)));
+                    moved = true;
+                }
+            }
+        }
+        moved
+    }
+
+    #[inline]
+    fn poll_at(&mut self, position: usize, up: &mut impl Upcalls) -> bool {
+        let Some(&slot) = self.peers.connected().get(position) else {
+            return false;
+        };
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return false;
+        };
+        let ctx = context!(self, slot, peer.address);
+        match peer.poll(&ctx, up) {
+            Ok(moved) => moved,
+            Err(_) => {
+                self.cut(slot, up);
+                true
+            }
+        }
+    }
+
+    /// A round over all peers, with everything that `poll` does only now and then.
+    fn poll_all(&mut self, up: &mut impl Upcalls) -> bool {
+        let mut moved = self.shared.has_notices() && self.take_notices(up);
+        for slot in self.peers.connected().to_vec() {
+            let Some(peer) = self.peers.get_mut(slot) else {
+                continue;
+            };
+            let ctx = context!(self, slot, peer.address);
+            let polled = peer
+                .poll(&ctx, up)
+                .and_then(|moved| Ok(moved | peer.work(&ctx, up)?));
+            match polled {
+                Ok(peer_moved) => moved |= peer_moved,
+                Err(_) => {
+                    self.cut(slot, up);
+                    moved = true;
+                }
+            }
+        }
+        moved
+    }
+
+    /// Falls asleep in the eyes of the peers: from now on they ring the bell. False if there was something
+    /// to do after all; then the port is awake again ([SHM-6.1]).
+    pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
+        let mut hopes_for_more = false;
+        for peer in self.peers.all() {
+            hopes_for_more |= peer.wish();
+        }
+        let page = &self.port.page;
+        if self.is_armed() {
+            if !hopes_for_more {
+                return true;
+            }
+            // A peer that has looked before we wished for more did not ring: fall asleep anew.
+            self.sleeper.awake(page.sleep_epoch());
+        }
+        if !self.sleeper.fall_asleep(page.sleep_epoch()) {
+            page.senders_fence().store(1, Ordering::Relaxed);
+        }
+        if self.poll_all(up) {
+            self.disarm();
+            return false;
+        }
+        true
+    }
+
+    /// Whether peers believe the port asleep.
+    #[inline]
+    pub fn is_armed(&self) -> bool {
+        self.sleeper.is_asleep()
+    }
+
+    /// Awake again: peers stop ringing.
+    pub fn disarm(&mut self) {
+        if self.is_armed() {
+            self.sleeper.awake(self.port.page.sleep_epoch());
+            self.port.bell.silence();
+        }
+    }
+
+    /// Remembers a sleep or a yield.
+    pub fn count(&self, counter: Counter) {
+        bump(self.port.page.counter(counter), 1);
+    }
+
+    /// What is connected, for people.
+    pub fn links(&self) -> Vec<(Address, LinkInfo)> {
+        let peers = self.peers.all().filter(|peer| !peer.gone);
+        peers
+            .filter_map(|peer| Some((peer.address, describe(peer.link.as_ref()?))))
+            .collect()
+    }
+
+    /// Writes the queue depths into the page, where `bcl stat` reads them.
+    pub fn publish_depths(&self) {
+        let (mut pending, mut unexpected, mut unreleased, mut memory, mut count) = (0, 0, 0, 0, 0);
+        for peer in self.peers.all() {
+            pending += peer.pending();
+            unexpected += peer.incoming.unexpected();
+            unreleased += peer.incoming.inbox.unreleased();
+            if let Some(link) = &peer.link {
+                memory += link.segment_len_bytes;
+                count += 1;
+            }
+        }
+        let set = |counter, value: usize| {
+            self.page()
+                .counter(counter)
+                .store(value as u64, Ordering::Relaxed)
+        };
+        set(Counter::PendingSends, pending);
+        set(Counter::Unexpected, unexpected);
+        set(Counter::Unreleased, unreleased);
+        set(Counter::PeerMemory, memory);
+        set(Counter::Peers, count);
+    }
+
+    #[inline]
+    fn peer_for(&mut self, address: Address) -> u32 {
+        match self.peers.find(address) {
+            Some(slot) => slot,
+            None => self.contact(address),
+        }
+    }
+
+    #[cold]
+    fn contact(&mut self, address: Address) -> u32 {
+        let _off = cancel::Off::new();
+        let slot = self.peers.add(Peer::new(address), true);
+        self.service.connect(&self.shared, address);
+        slot
+    }
+
+    #[cold]
+    fn take_notices(&mut self, up: &mut impl Upcalls) -> bool {
+        let _off = cancel::Off::new();
+        let notices = self.shared.take_notices();
+        let any = !notices.is_empty();
+        for notice in notices {
+            self.on_notice(notice, up);
+        }
+        any
+    }
+
+    fn on_notice(&mut self, notice: Notice, up: &mut impl Upcalls) {
+        match notice {
+            Notice::Connected {
+                peer,
+                link,
+                initiated,
+            } => self.on_connected(peer, *link, initiated, up),
+            Notice::Failed { peer, error } => {
+                if let Some(slot) = self.peers.find(peer) {
+                    self.end(slot, Cause::Vanished, error, up);
+                }
+            }
+            Notice::Gone { link, cause } => {
+                if let Some(slot) = self.peers.slot_of_link(link) {
+                    self.gone(slot, cause, up);
+                }
+            }
+            Notice::Region {
+                link,
+                region,
+                mapping,
+            } => self.with_link(link, up, |peer, link, ctx, up| {
+                peer.incoming
+                    .on_region(link, peer.out, region, mapping, ctx, up);
+                Ok(())
+            }),
+            Notice::Window { link, window, info } => {
+                self.with_link(link, up, |peer, link, ctx, up| {
+                    peer.rma.on_window(window, info);
+                    peer.rma.push(link, peer.out, ctx, up)
+                })
+            }
+            Notice::RmaDone { link, op, result } => self.with_link(link, up, |peer, _, ctx, up| {
+                peer.rma.on_done(op, result, ctx, up);
+                Ok(())
+            }),
+            Notice::RmaArrived {
+                peer,
+                window,
+                offset,
+                len_bytes,
+            } => up.rma_arrived(peer, window, offset, len_bytes),
+        }
+    }
+
+    fn with_link<U: Upcalls>(
+        &mut self,
+        id: LinkId,
+        up: &mut U,
+        act: impl FnOnce(
+            &mut PeerParts<'_>,
+            &mut Link,
+            &Context<'_>,
+            &mut U,
+        ) -> Result<(), bcl_rings::Corrupt>,
+    ) {
+        let Some(slot) = self.peers.slot_of_link(id) else {
+            return;
+        };
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let ctx = context!(self, slot, peer.address);
+        let Some(link) = &mut peer.link else { return };
+        let mut parts = PeerParts {
+            out: &mut peer.out,
+            incoming: &mut peer.incoming,
+            rma: &mut peer.rma,
+        };
+        let result = act(&mut parts, link, &ctx, up).and_then(|()| peer.work(&ctx, up).map(drop));
+        if result.is_err() {
+            self.cut(slot, up);
+        }
+    }
+
+    fn on_connected(
+        &mut self,
+        address: Address,
+        link: Link,
+        initiated: bool,
+        up: &mut impl Upcalls,
+    ) {
+        // A port that talks to itself has both ends of a connection; it sends by the one it initiated.
+        let to_self = address == self.port.address && !initiated;
+        let slot = if to_self {
+            self.peers.add(Peer::new(address), false)
+        } else {
+            self.peers
+                .find(address)
+                .unwrap_or_else(|| self.peers.add(Peer::new(address), true))
+        };
+        let info = describe(&link);
+        self.peers.connect(slot, link.id);
+        self.links_up += 1;
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let ctx = context!(self, slot, address);
+        let link = peer.link.insert(link);
+        if !to_self {
+            up.peer_up(address, &info);
+        }
+        let pushed = peer
+            .rma
+            .push(link, &mut peer.out, &ctx, up)
+            .and_then(|()| peer.work(&ctx, up));
+        if pushed.is_err() {
+            self.cut(slot, up);
+        }
+    }
+
+    /// The peer has gone. What it had published is taken first: it was sent, so it arrives ([SEM-7.4]).
+    fn gone(&mut self, slot: u32, cause: Cause, up: &mut impl Upcalls) {
+        if let Some(peer) = self.peers.get_mut(slot) {
+            let ctx = context!(self, slot, peer.address);
+            if peer.drain(&ctx, up).is_err() {
+                bump(self.port.page.counter(Counter::ProtocolErrors), 1);
+            }
+        }
+        self.end(slot, cause, cause.into(), up);
+    }
+
+    /// The peer broke the protocol: nothing it says is believed any more. The thread lets go of our memory
+    /// before the operations fail and give it back to the program.
+    #[cold]
+    fn cut(&mut self, slot: u32, up: &mut impl Upcalls) {
+        let _off = cancel::Off::new();
+        bump(self.port.page.counter(Counter::ProtocolErrors), 1);
+        if let Some(link) = self.peers.get_mut(slot).and_then(|peer| peer.link.as_ref()) {
+            self.service.drop_link(link.id);
+        }
+        self.end(slot, Cause::Protocol, OpError::Protocol, up);
+    }
+
+    fn end(&mut self, slot: u32, cause: Cause, error: OpError, up: &mut impl Upcalls) {
+        self.peers.retire(slot);
+        let Some(peer) = self.peers.get_mut(slot) else {
+            return;
+        };
+        let address = peer.address;
+        let ctx = context!(self, slot, address);
+        peer.on_gone(cause, error, &ctx, up);
+        peer.gone = true;
+        let was_up = peer.link.is_some();
+        let held = peer.incoming.inbox.unreleased() > 0;
+        if !held {
+            self.peers.remove(slot);
+        }
+        match was_up {
+            true => up.peer_gone(address, cause),
+            false => up.peer_unreached(address),
+        }
+    }
+
+    /// Gives everything back: peers are told, the name is free, nothing of ours is touched any more.
+    pub fn close(&mut self) {
+        for peer in self.peers.all() {
+            if let Some(link) = &peer.link {
+                link.pair.my_wishes().closing.store(1, Ordering::SeqCst);
+            }
+        }
+        self.service.close_port(&self.shared);
+    }
+}
+
+/// A peer without its link, so that both can be borrowed at once.
+struct PeerParts<'a> {
+    out: &'a mut super::outgoing::Outgoing,
+    incoming: &'a mut super::incoming::Incoming,
+    rma: &'a mut super::rma::Requester,
+}
+
+fn describe(link: &Link) -> LinkInfo {
+    let copy = match &link.memory {
+        Ok(_) => "single copy (process_vm_readv)".to_owned(),
+        Err(why) => format!("pipelined through shared memory: {why}"),
+    };
+    LinkInfo { tier: "shm", copy }
+}

@@ -1,0 +1,203 @@
+//! One-sided operations, the requester's half: act directly on a mapped window, else ask the owner's thread.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bcl_os::mapping::Mapping;
+use bcl_os::sync::{Ordering, bump};
+use bcl_rings::Corrupt;
+use bcl_tier::page::{Counter, WINDOWS};
+use bcl_tier::{Action, RmaOp, Upcalls, apply};
+use bcl_types::{Access, Address, OpError, OpId};
+
+use super::incoming::Context;
+use super::link::Link;
+use super::message::{Kind, Message};
+use super::outgoing::Outgoing;
+
+/// What the service thread found out about a peer's window.
+#[derive(Debug, Clone)]
+pub struct WindowInfo {
+    pub generation: u64,
+    pub len_bytes: u64,
+    pub access: Access,
+    /// Mapped here, so that we can act on it ourselves.
+    pub mapping: Option<Arc<Mapping>>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Requester {
+    known: Vec<Option<WindowInfo>>,
+    asked: Vec<bool>,
+    waiting: VecDeque<RmaOp>,
+    with_owner: Vec<RmaOp>,
+}
+
+impl Requester {
+    pub fn new() -> Self {
+        Self {
+            known: vec![None; WINDOWS],
+            asked: vec![false; WINDOWS],
+            waiting: VecDeque::new(),
+            with_owner: Vec::new(),
+        }
+    }
+
+    pub fn pending(&self) -> usize {
+        self.waiting.len() + self.with_owner.len()
+    }
+
+    /// Keeps an operation until there is a connection.
+    pub fn queue(&mut self, op: RmaOp) {
+        self.waiting.push_back(op);
+    }
+
+    /// Performs an operation now if the window is mapped; else sees to it that it can be.
+    #[inline]
+    pub fn start(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        op: RmaOp,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<(), Corrupt> {
+        bump(ctx.counters.counter(Counter::RmaOut), 1);
+        if !self.waiting.is_empty() || !self.try_now(link, out, &op, ctx, up)? {
+            self.waiting.push_back(op);
+        }
+        Ok(())
+    }
+
+    /// Tries the operations that wait, in order.
+    pub fn push(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<(), Corrupt> {
+        while let Some(op) = self.waiting.pop_front() {
+            if !self.try_now(link, out, &op, ctx, up)? {
+                self.waiting.push_front(op);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn try_now(
+        &mut self,
+        link: &mut Link,
+        out: &mut Outgoing,
+        op: &RmaOp,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) -> Result<bool, Corrupt> {
+        let index = usize::from(op.window);
+        let Some(entry) = link.page.window(index) else {
+            up.rma_done(ctx.from, op.window, op.op, 0, Err(OpError::NoWindow));
+            return Ok(true);
+        };
+        let generation = entry.generation.load(Ordering::Acquire);
+        if generation & 1 == 0 {
+            up.rma_done(ctx.from, op.window, op.op, 0, Err(OpError::NoWindow));
+            return Ok(true);
+        }
+        let Some(info) = self.known[index]
+            .as_ref()
+            .filter(|info| info.generation == generation)
+        else {
+            if !self.asked[index] {
+                self.asked[index] = true;
+                ctx.service.ask_window(link.id, op.window);
+            }
+            return Ok(false);
+        };
+        let (len_bytes, need) = (op.action.len_bytes(), op.action.need());
+        let permitted = info
+            .access
+            .check(info.len_bytes, op.offset, len_bytes, need);
+        if let Err(refusal) = permitted {
+            up.rma_done(ctx.from, op.window, op.op, 0, Err(refusal.into()));
+            return Ok(true);
+        }
+        let Some(mapping) = &info.mapping else {
+            self.with_owner.push(*op);
+            ctx.service.request(link.id, *op);
+            return Ok(true);
+        };
+        let notify = info.access.contains(Access::NOTIFY) && op.action.writes();
+        let result = act(mapping, op);
+        if notify && result.is_ok() {
+            let args = [op.offset, op.action.len_bytes(), 0, 0, 0, 0];
+            out.control(Message::control(Kind::Notice, op.window, args));
+        }
+        up.rma_done(
+            ctx.from,
+            op.window,
+            op.op,
+            result.unwrap_or(0),
+            result.map(|_| ()),
+        );
+        Ok(true)
+    }
+
+    /// The service thread has learned how a window can be reached.
+    pub fn on_window(&mut self, window: u16, info: Option<WindowInfo>) {
+        let index = usize::from(window);
+        if index < WINDOWS {
+            self.asked[index] = false;
+            self.known[index] = info;
+        }
+    }
+
+    /// The owner's thread has served an operation.
+    pub fn on_done(
+        &mut self,
+        op: OpId,
+        result: Result<u64, OpError>,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) {
+        if let Some(index) = self.with_owner.iter().position(|other| other.op == op) {
+            let op = self.with_owner.remove(index);
+            up.rma_done(
+                ctx.from,
+                op.window,
+                op.op,
+                result.unwrap_or(0),
+                result.map(|_| ()),
+            );
+        }
+    }
+
+    /// Ends everything with an error.
+    pub fn fail_all(&mut self, error: OpError, peer: Address, up: &mut impl Upcalls) {
+        for op in self.with_owner.drain(..).chain(self.waiting.drain(..)) {
+            up.rma_done(peer, op.window, op.op, 0, Err(error));
+        }
+    }
+}
+
+/// Acts on a mapped window; the range has been checked against the window, which is not longer than the mapping.
+#[inline]
+fn act(mapping: &Mapping, op: &RmaOp) -> Result<u64, OpError> {
+    let at = mapping.start().as_ptr().wrapping_add(op.offset as usize);
+    // SAFETY: the range lies in the mapping; our own memory is vouched for by the poster.
+    unsafe {
+        match op.action {
+            Action::Put { from, len_bytes } => {
+                std::ptr::copy_nonoverlapping(from, at, len_bytes);
+                Ok(0)
+            }
+            Action::Get { to, len_bytes } => {
+                std::ptr::copy_nonoverlapping(at, to, len_bytes);
+                Ok(0)
+            }
+            Action::Atomic(atomic) => Ok(apply(at, atomic)?),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! A whole connection with a hostile peer: the port sends, posts, polls and releases, and between any two
+//! steps the peer writes cells in order, or anything anywhere in the segment.
+
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
+
+use bcl_os::bell::Bell;
+use bcl_os::mapping::Mapping;
+use bcl_os::memfd::{self, Writers};
+use bcl_rings::Corrupt;
+use bcl_rings::pair::{Geometry, PairEnd, Side};
+use bcl_tier::page::{PAGE_LEN, Page};
+use bcl_tier::{LinkInfo, MessageId, Source, SystemHandle, Target, Upcalls};
+use bcl_types::{Address, Cause, NodeId, OpError, OpId};
+
+use super::Input;
+use crate::engine::incoming::Context;
+use crate::engine::link::Link;
+use crate::engine::peer::Peer;
+use crate::service::Service;
+
+const GEOMETRY: Geometry = Geometry {
+    cells: 16,
+    pool_bytes: 16 << 10,
+    stream_bytes: 16 << 10,
+};
+/// Steps of one run: the input says more with fewer.
+const STEPS_MAX: usize = 400;
+const POSTED_BYTES: usize = 512;
+const GUARD: u8 = 0xee;
+/// Messages that the port sends are so long at most: RTS begins at 8 KiB.
+const SENT_BYTES: usize = 12 << 10;
+static SENT: [u8; SENT_BYTES] = [7; SENT_BYTES];
+
+/// Runs a connection as the bytes say.
+pub fn connection(bytes: &[u8]) {
+    let mut input = Input(bytes);
+    let mut world = World::new();
+    for _ in 0..STEPS_MAX {
+        if input.is_empty() || world.step(&mut input).is_err() {
+            break;
+        }
+    }
+    world.end();
+}
+
+struct World {
+    victim: Peer,
+    port: Port,
+    page: Page,
+    hostile: PairEnd,
+    /// The segment again, for writing anywhere.
+    bytes: Mapping,
+    next_op: OpId,
+}
+
+impl World {
+    fn new() -> Self {
+        let len_bytes = GEOMETRY.segment_len();
+        let page = || {
+            let (_fd, mapping) =
+                memfd::create("bcl-fuzz", PAGE_LEN, Writers::Anybody).expect("memory for a page");
+            Page::new(mapping)
+        };
+        let (fd, mapping) =
+            memfd::create("bcl-fuzz", len_bytes, Writers::Anybody).expect("memory for a segment");
+        let again = || memfd::adopt(fd.as_fd(), len_bytes, true).expect("a segment of ours");
+        let bell = Bell::new().expect("a pipe");
+        let ringer = bcl_os::Fd::second(bell.ringer()).expect("a descriptor for a bell");
+        let address = Address {
+            node: NodeId::LOOPBACK,
+            port: 1024,
+        };
+        let mut victim = Peer::new(address);
+        victim.link = Some(Link::new(
+            1,
+            PairEnd::new(mapping, GEOMETRY, Side::Connector),
+            page(),
+            ringer,
+            len_bytes,
+        ));
+        Self {
+            victim,
+            port: Port::default(),
+            page: page(),
+            hostile: PairEnd::new(again(), GEOMETRY, Side::Acceptor),
+            bytes: again(),
+            next_op: 1,
+        }
+    }
+
+    fn step(&mut self, input: &mut Input<'_>) -> Result<(), Corrupt> {
+        match input.byte() % 16 {
+            0..=5 => self.forge_cell(input),
+            6 => self.scribble(input),
+            7 => return self.send_system(input),
+            8 => return self.send_normal(input),
+            9 => self.post(input.short()),
+            10 => self.release(input.byte()),
+            _ => return self.poll(),
+        }
+        Ok(())
+    }
+
+    fn forge_cell(&mut self, input: &mut Input<'_>) {
+        if self.hostile.cells_out.free(1).unwrap_or(0) == 0 {
+            return;
+        }
+        let kind = u64::from(input.byte() % 11);
+        let is_inline = u64::from(input.byte() % 16 == 0);
+        let channel = input.word() & 0xffff;
+        let len_bytes = if is_inline == 1 {
+            input.word() % 50
+        } else {
+            u64::from(input.short()) % 9000
+        };
+        let handled = input.word() & 0xffff_ffff;
+        let mut words = [0; 8];
+        words[0] = kind << 32 | is_inline << 40 | channel << 48;
+        words[1] = handled | len_bytes << 32;
+        for word in &mut words[2..5] {
+            *word = input.word();
+        }
+        self.hostile.cells_out.send(&words);
+    }
+
+    fn scribble(&mut self, input: &mut Input<'_>) {
+        let offset = usize::from(input.short()) * 8 % (self.bytes.len_bytes() - 8);
+        let value = input.word();
+        // SAFETY: inside the mapping and aligned; nothing else runs meanwhile.
+        unsafe { self.bytes.start().add(offset).cast::<u64>().write(value) };
+    }
+
+    fn send_system(&mut self, input: &mut Input<'_>) -> Result<(), Corrupt> {
+        let data = &SENT[..usize::from(input.short()) % bcl_types::SYSTEM_MAX];
+        let handled = self.victim.incoming.handled();
+        let Some(link) = &mut self.victim.link else {
+            return Ok(());
+        };
+        if !self
+            .victim
+            .out
+            .try_system(link, handled, data, &self.page)?
+        {
+            self.victim.out.queue_system(0, data);
+        }
+        Ok(())
+    }
+
+    fn send_normal(&mut self, input: &mut Input<'_>) -> Result<(), Corrupt> {
+        let source = Source {
+            start: SENT.as_ptr(),
+            len_bytes: usize::from(input.short()) % SENT_BYTES,
+            region: None,
+        };
+        let (op, handled) = (self.next_op, self.victim.incoming.handled());
+        self.next_op += 1;
+        self.port.sends_under_way.push(op);
+        let Some(link) = &mut self.victim.link else {
+            return Ok(());
+        };
+        if !self.victim.out.try_normal(link, handled, op, 1, source)? {
+            self.victim.out.queue_normal(op, 1, source);
+        }
+        Ok(())
+    }
+
+    /// For the oldest message that waits, or else for the next that comes.
+    fn post(&mut self, capacity: u16) {
+        let target = self.port.post(capacity);
+        if self.port.waiting.is_empty() {
+            self.port.free_targets.push(target);
+            return;
+        }
+        let message = self.port.waiting.remove(0);
+        let ctx = context(self.victim.address, &self.page);
+        let Peer {
+            link,
+            out,
+            incoming,
+            ..
+        } = &mut self.victim;
+        if let Some(link) = link {
+            incoming.accept(link, out, message.number, target, &ctx, &mut self.port);
+        }
+    }
+
+    fn release(&mut self, which: u8) {
+        let held = &mut self.port.held;
+        if held.is_empty() {
+            return;
+        }
+        let message = held.remove(usize::from(which) % held.len());
+        // SAFETY: the message is not released, so it can be read where it lies.
+        let payload =
+            unsafe { std::slice::from_raw_parts(message.start, message.len_bytes as usize) };
+        std::hint::black_box(
+            payload
+                .iter()
+                .fold(0u8, |sum, byte| sum.wrapping_add(*byte)),
+        );
+        if let Some(link) = &mut self.victim.link {
+            let inbox = &mut self.victim.incoming.inbox;
+            assert!(inbox.release(&mut link.pair, message.number));
+            assert!(!inbox.release(&mut link.pair, message.number));
+        }
+    }
+
+    fn poll(&mut self) -> Result<(), Corrupt> {
+        let ctx = context(self.victim.address, &self.page);
+        self.victim.poll(&ctx, &mut self.port)?;
+        self.victim.work(&ctx, &mut self.port)?;
+        Ok(())
+    }
+
+    /// The connection is cut; every operation has come to its end then, once.
+    fn end(mut self) {
+        let ctx = context(self.victim.address, &self.page);
+        self.victim
+            .on_gone(Cause::Protocol, OpError::Protocol, &ctx, &mut self.port);
+        assert!(
+            self.port.sends_under_way.is_empty(),
+            "a send has not completed"
+        );
+        self.port.check_guards();
+    }
+}
+
+fn context(from: Address, counters: &Page) -> Context<'_> {
+    static SERVICE: OnceLock<Service> = OnceLock::new();
+    Context {
+        slot: 0,
+        from,
+        counters,
+        service: SERVICE.get_or_init(|| Service::join(from).expect("the service thread starts")),
+    }
+}
+
+/// What the library above would keep, and checks on what it is told.
+#[derive(Default)]
+struct Port {
+    buffers: Vec<(Box<[u8]>, usize)>,
+    free_targets: Vec<Target>,
+    targets_under_way: Vec<OpId>,
+    sends_under_way: Vec<OpId>,
+    waiting: Vec<MessageId>,
+    held: Vec<SystemHandle>,
+    events: usize,
+}
+
+impl Port {
+    fn post(&mut self, capacity: u16) -> Target {
+        let capacity_bytes = usize::from(capacity) % POSTED_BYTES;
+        let mut buffer = vec![GUARD; POSTED_BYTES].into_boxed_slice();
+        let start = buffer.as_mut_ptr();
+        self.buffers.push((buffer, capacity_bytes));
+        let op = self.buffers.len() as OpId;
+        self.targets_under_way.push(op);
+        Target {
+            start,
+            capacity_bytes,
+            op,
+        }
+    }
+
+    fn check_guards(&self) {
+        for (buffer, capacity_bytes) in &self.buffers {
+            let guard = &buffer[*capacity_bytes..];
+            assert!(
+                guard.iter().all(|byte| *byte == GUARD),
+                "written past a posted buffer"
+            );
+        }
+    }
+}
+
+impl Upcalls for Port {
+    fn is_full(&self) -> bool {
+        self.events > 10_000
+    }
+
+    fn system(&mut self, _: Address, message: SystemHandle) {
+        self.events += 1;
+        self.held.push(message);
+    }
+
+    fn arrived(&mut self, _: Address, message: MessageId, _: u16, _: u64) -> Option<Target> {
+        let target = self.free_targets.pop();
+        if target.is_none() {
+            self.waiting.push(message);
+        }
+        target
+    }
+
+    fn withdrawn(&mut self, message: MessageId, _: u16) {
+        self.waiting.retain(|other| *other != message);
+    }
+
+    fn received(&mut self, _: Address, _: u16, op: OpId, _: u64, _: Result<(), OpError>) {
+        self.events += 1;
+        let place = self.targets_under_way.iter().position(|other| *other == op);
+        self.targets_under_way
+            .swap_remove(place.expect("a post has completed twice"));
+    }
+
+    fn sent(&mut self, _: Address, channel: u16, op: OpId, _: u64, _: Result<(), OpError>) {
+        self.events += 1;
+        if channel != 0 {
+            let place = self.sends_under_way.iter().position(|other| *other == op);
+            self.sends_under_way
+                .swap_remove(place.expect("a send has completed twice"));
+        }
+    }
+
+    fn rma_done(&mut self, _: Address, _: u16, _: OpId, _: u64, _: Result<(), OpError>) {
+        self.events += 1;
+    }
+
+    fn rma_arrived(&mut self, _: Address, _: u16, _: u64, _: u64) {
+        self.events += 1;
+    }
+
+    fn peer_up(&mut self, _: Address, _: &LinkInfo) {}
+
+    fn peer_gone(&mut self, _: Address, _: Cause) {}
+
+    fn peer_unreached(&mut self, _: Address) {}
+}
