@@ -11,6 +11,7 @@
 //! - after these and after any request: [`Endpoint::poll_transmit`] until there is nothing to send; for each
 //!   packet find the payload ([`Endpoint::bytes`], or the memory that was lent) and [`Endpoint::seal`] it.
 
+mod account;
 mod buffers;
 mod common;
 mod config;

@@ -239,7 +239,7 @@ impl Connection {
             self.count_drop(cx, |drops| &mut drops.unreliable);
             return;
         };
-        self.inbox.pool_bytes += cost;
+        self.inbox.pool_bytes.charge(cost);
         copy(&mut cx.common.pool, name, 0, payload);
         deliver_system(name, header.length, self.sender(), cx);
     }

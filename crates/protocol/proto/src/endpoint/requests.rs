@@ -78,8 +78,8 @@ impl Endpoint {
         }
         let size = crate::buffers::Buffers::cost(data.len());
         let outgoing = &mut connection.outgoing;
-        let has_room = outgoing.buffered_bytes + size <= self.common.config.send_buffer_bytes;
-        outgoing.buffered_bytes += size;
+        let has_room = outgoing.buffered.bytes() + size <= self.common.config.send_buffer_bytes;
+        outgoing.buffered.charge(size);
         let is_complete = has_room && matches!(connection.stage, Stage::Up);
         let op = (!is_complete).then(|| name(up));
         outgoing.push(Class::System, Message::new(0, len_bytes, op, Some(copy)));
@@ -232,8 +232,7 @@ impl Endpoint {
             .place_of(owner)
             .and_then(|place| self.connections.get_mut(place))
         {
-            let inbox = &mut connection.inbox;
-            inbox.pool_bytes = inbox.pool_bytes.saturating_sub(size);
+            connection.inbox.pool_bytes.give_back(size);
         }
         true
     }

@@ -9,6 +9,7 @@ use super::outgoing::Broken;
 use super::refusal::Refusals;
 use super::waiting::{Arrival, Kept, Waiting};
 use super::{Class, EAGER_MAX};
+use crate::account::Account;
 use crate::buffers::Buffers;
 use crate::common::Context;
 use crate::connection::packet::Packet;
@@ -61,9 +62,9 @@ pub struct Inbox {
     /// CTS and FIN that are to leave.
     controls: VecDeque<Packet>,
     /// Memory of the pool that this peer's system messages occupy.
-    pub pool_bytes: usize,
+    pub pool_bytes: Account,
     /// The same, of normal messages that wait for a buffer.
-    kept_bytes: usize,
+    kept_bytes: Account,
     /// Messages of this peer that wait for a buffer.
     pub waiting: u32,
     /// An interface program has taken what comes: nothing of it can be refused that it refuses itself ([MCP-6.4]).
@@ -150,15 +151,15 @@ impl Inbox {
         cx: &mut Context<'_, U>,
     ) -> Option<Name> {
         let cost = Buffers::cost(len_bytes as usize);
-        let share_bytes = match class {
+        let share = match class {
             Class::System => &mut self.pool_bytes,
             Class::Normal => &mut self.kept_bytes,
         };
-        if *share_bytes + cost > cx.common.pool_room_bytes() {
+        if share.bytes() + cost > cx.common.pool_room_bytes() {
             return None;
         }
         let name = cx.common.pool.take(len_bytes as usize, sender.connection)?;
-        *share_bytes += cost;
+        share.charge(cost);
         Some(name)
     }
 
@@ -170,7 +171,7 @@ impl Inbox {
         cx: &mut Context<'_, U>,
     ) -> Option<Name> {
         let name = cx.common.pool.take(len_bytes as usize, sender.connection)?;
-        self.pool_bytes += Buffers::cost(len_bytes as usize);
+        self.pool_bytes.charge(Buffers::cost(len_bytes as usize));
         Some(name)
     }
 
@@ -439,12 +440,16 @@ impl Inbox {
                 .is_some_and(|bytes| cx.up.place(target.op, 0, bytes));
             self.end(entry.arrival, target, placed, sender, cx);
         }
-        self.free(name, cx);
+        self.free(Class::Normal, name, cx);
     }
 
-    fn free<U: Upcalls>(&mut self, name: Name, cx: &mut Context<'_, U>) {
+    /// Gives back what a message of this class had in the pool.
+    fn free<U: Upcalls>(&mut self, class: Class, name: Name, cx: &mut Context<'_, U>) {
         if let Some((_, size)) = cx.common.pool.give_back(name) {
-            self.kept_bytes = self.kept_bytes.saturating_sub(size);
+            match class {
+                Class::System => self.pool_bytes.give_back(size),
+                Class::Normal => self.kept_bytes.give_back(size),
+            }
         }
     }
 
@@ -554,7 +559,7 @@ impl Inbox {
     ) {
         for open in std::mem::take(&mut self.open) {
             match open.to {
-                To::Pool(name) => self.free(name, cx),
+                To::Pool(name) => self.free(Class::System, name, cx),
                 To::Target(target) => fail(open.arrival, target, error, sender, cx),
                 To::Waiting(_) => {}
             }
@@ -586,7 +591,7 @@ impl Inbox {
                 continue;
             };
             if let Kept::Coming(buffer) | Kept::Here(buffer) = entry.payload {
-                self.free(buffer, cx);
+                self.free(Class::Normal, buffer, cx);
             }
             match entry.accepted {
                 Some(target) => fail(entry.arrival, target, error, sender, cx),

@@ -7,6 +7,7 @@ use bcl_wire::{FinStatus, Header, Kind};
 
 use super::Class;
 use super::queue::{Message, Queue, Stage};
+use crate::account::Account;
 use crate::common::Context;
 use crate::connection::flights::Flights;
 use crate::connection::packet::Packet;
@@ -28,7 +29,7 @@ pub struct Outgoing {
     /// Id of the next message of either class.
     ids: u32,
     /// Copies of system messages whose sends are complete.
-    pub buffered_bytes: usize,
+    pub buffered: Account,
     /// Which source was asked last: they take turns.
     turn: u8,
 }
@@ -139,7 +140,7 @@ impl Outgoing {
 
     fn free<U: Upcalls>(&mut self, copy: Option<Name>, cx: &mut Context<'_, U>) {
         if let Some((_, size)) = copy.and_then(|name| cx.common.copies.give_back(name)) {
-            self.buffered_bytes = self.buffered_bytes.saturating_sub(size);
+            self.buffered.give_back(size);
         }
     }
 
