@@ -21,7 +21,7 @@ pub trait Fixture {
         NodeId::LOOPBACK
     }
     /// The tier that carries the messages.
-    const TIER: &'static str = "shm";
+    const DEVICE: Device = Device::Shm;
 }
 
 /// Shared memory, long messages copied by the kernel.
@@ -72,7 +72,7 @@ impl Fixture for Udp {
         let [_, high, middle, low] = unique.to_be_bytes();
         NodeId([127, 128 | high, middle, low].into())
     }
-    const TIER: &'static str = "udp";
+    const DEVICE: Device = Device::Udp;
 }
 
 impl Fixture for Shared {

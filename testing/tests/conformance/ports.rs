@@ -88,7 +88,7 @@ conformance! {
                 let peers = one.port().peers();
                 assert_eq!(peers.len(), 1);
                 assert_eq!(peers[0].address, other.address);
-                assert_eq!(peers[0].tier, F::TIER);
+                assert_eq!(peers[0].device, F::DEVICE);
                 assert!(!peers[0].copy.is_empty());
             }
         }

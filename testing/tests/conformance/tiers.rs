@@ -17,7 +17,7 @@ fn node_of(node: u8) -> NodeId {
 }
 
 /// Sends a message from one port to another and returns the tier that carried it.
-fn meet(a: &mut Port, b: &mut Port) -> Result<String, OpError> {
+fn meet(a: &mut Port, b: &mut Port) -> Result<Device, OpError> {
     a.send_system(b.address(), b"hello", 1).expect("it starts");
     let end = std::time::Instant::now() + PATIENCE;
     while std::time::Instant::now() < end {
@@ -30,7 +30,7 @@ fn meet(a: &mut Port, b: &mut Port) -> Result<String, OpError> {
             b.release(message).expect("it is open");
             let peers = b.peers();
             let peer = peers.iter().find(|peer| peer.address == a.address());
-            return Ok(peer.expect("it is connected").tier.to_owned());
+            return Ok(peer.expect("it is connected").device);
         }
     }
     panic!("nothing came in {PATIENCE:?}");
@@ -59,24 +59,24 @@ fn await_gone(port: &mut Port) {
 #[test]
 fn one_port_reaches_both_kinds_of_peers_at_once() {
     let (here, there) = (World::<SingleCopy>::new(), World::<SingleCopy>::new());
-    let auto = |node, folder: &Path| options(&here, node, folder).device(Device::Auto);
+    let auto = |node, folder: &Path| options(&here, node, folder).device(None);
     let mut port = auto(0, here.folder()).open().unwrap();
     let mut neighbour = auto(0, here.folder()).open().unwrap();
     let mut guest = auto(1, here.folder()).open().unwrap();
     let mut far = auto(2, there.folder()).open().unwrap();
-    assert_eq!(meet(&mut port, &mut neighbour), Ok("shm".to_owned()));
-    assert_eq!(meet(&mut port, &mut guest), Ok("shm".to_owned()));
-    assert_eq!(meet(&mut port, &mut far), Ok("udp".to_owned()));
-    assert_eq!(meet(&mut far, &mut port), Ok("udp".to_owned()));
-    let tiers: Vec<_> = port.peers().iter().map(|peer| peer.tier).collect();
-    assert_eq!(tiers, ["shm", "shm", "udp"]);
+    assert_eq!(meet(&mut port, &mut neighbour), Ok(Device::Shm));
+    assert_eq!(meet(&mut port, &mut guest), Ok(Device::Shm));
+    assert_eq!(meet(&mut port, &mut far), Ok(Device::Udp));
+    assert_eq!(meet(&mut far, &mut port), Ok(Device::Udp));
+    let tiers: Vec<_> = port.peers().iter().map(|peer| peer.device).collect();
+    assert_eq!(tiers, [Device::Shm, Device::Shm, Device::Udp]);
 }
 
 /// SEM-1.6
 #[test]
 fn a_peer_that_comes_back_elsewhere_is_reached_where_it_is() {
     let (here, there) = (World::<SingleCopy>::new(), World::<SingleCopy>::new());
-    let auto = |node, folder: &Path| options(&here, node, folder).device(Device::Auto);
+    let auto = |node, folder: &Path| options(&here, node, folder).device(None);
     let mut port = auto(0, here.folder()).open().unwrap();
     let guest = |folder: &Path| auto(1, folder).number(2000).open().unwrap();
     // Nobody has this address yet: whoever has it later is not held against where it was looked for.
@@ -85,10 +85,14 @@ fn a_peer_that_comes_back_elsewhere_is_reached_where_it_is() {
         port: 2000,
     };
     assert_eq!(send(&mut port, address), Err(OpError::NoPort));
-    for (folder, tier) in [(&here, "shm"), (&there, "udp"), (&here, "shm")] {
+    for (folder, device) in [
+        (&here, Device::Shm),
+        (&there, Device::Udp),
+        (&here, Device::Shm),
+    ] {
         let mut guest = guest(folder.folder());
-        assert_eq!(meet(&mut port, &mut guest), Ok(tier.to_owned()));
-        assert_eq!(meet(&mut guest, &mut port), Ok(tier.to_owned()));
+        assert_eq!(meet(&mut port, &mut guest), Ok(device));
+        assert_eq!(meet(&mut guest, &mut port), Ok(device));
         drop(guest);
         await_gone(&mut port);
     }
@@ -98,7 +102,7 @@ fn a_peer_that_comes_back_elsewhere_is_reached_where_it_is() {
 #[test]
 fn what_makes_no_contact_decides_nothing() {
     let here = World::<SingleCopy>::new();
-    let auto = |node| options(&here, node, here.folder()).device(Device::Auto);
+    let auto = |node| options(&here, node, here.folder()).device(None);
     let mut port = auto(0).open().unwrap();
     let at = |number| Address {
         node: node_of(1),
@@ -111,7 +115,7 @@ fn what_makes_no_contact_decides_nothing() {
     assert!(matches!(sent, Err(Error::InvalidArgument(_))), "{sent:?}");
     for number in [2000, 2001] {
         let mut guest = auto(1).number(number).open().unwrap();
-        assert_eq!(meet(&mut port, &mut guest), Ok("shm".to_owned()));
+        assert_eq!(meet(&mut port, &mut guest), Ok(Device::Shm));
     }
 }
 
@@ -122,7 +126,7 @@ fn one_device_can_be_asked_for() {
     let udp = |folder: &Path| options(&here, 3, folder).device(Device::Udp);
     let mut a = udp(here.folder()).open().unwrap();
     let mut b = udp(here.folder()).open().unwrap();
-    assert_eq!(meet(&mut a, &mut b), Ok("udp".to_owned()));
+    assert_eq!(meet(&mut a, &mut b), Ok(Device::Udp));
     let shm = |node, folder: &Path| options(&here, node, folder).device(Device::Shm);
     let mut a = shm(4, here.folder()).open().unwrap();
     let mut b = shm(5, there.folder()).open().unwrap();

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bcl::stat::{Attached, Counter, attach};
-use bcl::{Address, Folder, NodeId};
+use bcl::{Address, Device, Folder, NodeId};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -122,9 +122,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn connections(watched: &Watched, as_json: bool) -> Result<()> {
     if !as_json {
         output::line(format_args!(
-            "{:<21} {:<21} {:>12} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
+            "{:<21} {:<21} {:<6} {:>12} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
             "port",
             "peer",
+            "device",
             "rtt us",
             "window",
             "in flight",
@@ -146,12 +147,13 @@ fn connections(watched: &Watched, as_json: bool) -> Result<()> {
                 node,
                 port: connection.port,
             };
+            let device = connection.device.map(Device::name);
             let round_trip_us = connection.round_trip_ns as f64 / 1e3;
             if as_json {
                 output::json(&json!({
                     "port": address.to_string(),
                     "peer": peer.to_string(),
-                    "device": "udp",
+                    "device": device,
                     "round_trip_us": round_trip_us,
                     "congestion_window_packets": connection.congestion_window_packets,
                     "in_flight_packets": connection.in_flight_packets,
@@ -168,9 +170,10 @@ fn connections(watched: &Watched, as_json: bool) -> Result<()> {
                 continue;
             }
             output::line(format_args!(
-                "{:<21} {:<21} {round_trip_us:>12.1} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
+                "{:<21} {:<21} {:<6} {round_trip_us:>12.1} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
                 address.to_string(),
                 peer.to_string(),
+                device.unwrap_or("?"),
                 connection.congestion_window_packets,
                 connection.in_flight_packets,
                 connection.packets_out,

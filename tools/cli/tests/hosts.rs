@@ -417,13 +417,13 @@ fn processes_on_two_hosts_exchange_addresses_and_messages() {
                 assert!(bytes.iter().all(|byte| u16::from(*byte) + 1 == channel));
                 received += 1;
             }
-            Some(Event::PeerUp { peer, tier, .. }) => {
+            Some(Event::PeerUp { peer, device, .. }) => {
                 let expected = if peer.node == port.address().node {
                     "shm"
                 } else {
                     "udp"
                 };
-                assert_eq!(tier, expected);
+                assert_eq!(device.name(), expected);
             }
             _ => {}
         }

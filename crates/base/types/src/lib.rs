@@ -2,16 +2,19 @@
 //!
 //! - [`Address`] and [`NodeId`]: what a port is called.
 //! - [`OpError`] and [`Cause`]: how an operation, or a peer, came to its end.
+//! - [`Device`]: what moves the messages between a port and a peer.
 //! - [`Access`], [`Atomic`] and [`Refusal`]: what others may do to a window, do to it, and may not.
 //!
 //! There are no pointers here, and nothing that asks the system.
 
 mod access;
 mod address;
+mod device;
 mod end;
 
 pub use access::{Access, Atomic, Refusal};
 pub use address::{Address, NodeId, ParseAddressError};
+pub use device::Device;
 pub use end::{Cause, OpError};
 
 /// Longest message of the system channel, in bytes.

@@ -12,7 +12,7 @@ use bcl_os::{Fd, process};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketType, sockopt};
 
-use crate::error::Error;
+use bcl_raw::Error;
 
 /// Longest blob of an exchange, in bytes.
 pub const BLOB_MAX: usize = 64 << 10;

@@ -20,41 +20,26 @@
 //! buffers) and *open channels* (memory that others read and write). Operations never block; they complete with an
 //! [`Event`]. The semantics are numbered rules in `spec/semantics.md`, cited as `SEM-x.y`.
 
-mod bed;
-pub mod bindings;
-mod buffer;
-mod cache;
-mod core;
-mod deadline;
-mod error;
-mod event;
 pub mod job;
-mod matching;
 pub mod net_info;
-mod ops;
 mod options;
 mod port;
-mod routes;
 mod shared;
 pub mod stat;
-mod state;
-mod tiers;
 mod window;
 
 pub use bcl_node::{
     FileError, Folder, JobKey, Node, Nodes, NodesError, NodesOrigin, ResolveError, detect_node,
     read_text,
 };
-pub use bcl_tier::WINDOW_COUNT;
-pub use bcl_tier_shm::{CopyMode, EAGER_MAX};
-pub use bcl_types::{Access, Address, Cause, NodeId, OpError, ParseAddressError, SYSTEM_MAX};
-pub use buffer::{Buffer, DmaBuffer, EnabledBuffer};
-pub use core::{POSTS_MAX, QUEUE_DEPTH};
-pub use error::Error;
-pub use event::{Event, SystemMessage, Which};
+pub use bcl_raw::{
+    Access, Address, Buffer, Cause, CopyMode, Device, DmaBuffer, EAGER_MAX, EnabledBuffer, Error,
+    Event, NodeId, OpError, POSTS_MAX, QUEUE_DEPTH, QUIET, SYSTEM_MAX, SystemMessage, WINDOW_COUNT,
+    Which,
+};
+pub use bcl_types::ParseAddressError;
 pub use job::Job;
-pub use options::{Device, PortOptions};
+pub use options::PortOptions;
 pub use port::{PeerInfo, Port};
 pub use shared::SharedPort;
-pub use state::QUIET;
 pub use window::WindowView;

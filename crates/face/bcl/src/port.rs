@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use bcl_tier::Action;
-use bcl_types::{Access, Address, Atomic};
+use bcl_raw::{Action, Atomic, Buffer, Error, Event, RawPort, SystemMessage, Which};
+use bcl_types::{Access, Address, Device};
 
-use crate::buffer::Buffer;
-use crate::core::Core;
-use crate::error::Error;
-use crate::event::{Event, SystemMessage, Which};
 use crate::options::PortOptions;
 use crate::window::WindowView;
 
@@ -19,8 +15,8 @@ use crate::window::WindowView;
 pub struct PeerInfo {
     /// Who.
     pub address: Address,
-    /// Tier that reaches it.
-    pub tier: &'static str,
+    /// What moves the messages.
+    pub device: Device,
     /// How long messages are copied, and why so.
     pub copy: String,
 }
@@ -35,20 +31,20 @@ pub struct PeerInfo {
 /// for peers). Operations carry a cookie and complete with an event.
 #[derive(Debug)]
 pub struct Port {
-    core: Core,
+    raw: RawPort,
     windows: BTreeMap<u16, Buffer>,
 }
 
 impl Port {
-    pub(crate) fn of(core: Core) -> Self {
+    pub(crate) fn of(raw: RawPort) -> Self {
         Self {
-            core,
+            raw,
             windows: BTreeMap::new(),
         }
     }
 
-    pub(crate) fn core(&mut self) -> &mut Core {
-        &mut self.core
+    pub(crate) fn raw(&mut self) -> &mut RawPort {
+        &mut self.raw
     }
 
     /// Opens a port with everything at its default.
@@ -63,14 +59,14 @@ impl Port {
 
     /// Where others reach the port.
     pub fn address(&self) -> Address {
-        self.core.address()
+        self.raw.address()
     }
 
     /// Sends at most [`SYSTEM_MAX`](crate::SYSTEM_MAX) bytes to the peer's system channel; they are copied
     /// before this returns ([SEM-4.1]).
     #[inline]
     pub fn send_system(&mut self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error> {
-        self.core.send_system(to, data, cookie)
+        self.raw.send_system(to, data, cookie)
     }
 
     /// Sends to the peer's system channel, where it arrives as a system message does, at most once, intact, or not at
@@ -78,13 +74,13 @@ impl Port {
     /// (which sets the connection up) or has no room.
     #[inline]
     pub fn send_unreliable(&mut self, to: Address, data: &[u8]) -> Result<(), Error> {
-        self.core.send_unreliable(to, data)
+        self.raw.send_unreliable(to, data)
     }
 
     /// Longest message that [`send_unreliable`](Self::send_unreliable) takes for this peer at this moment: one packet,
     /// if it is on another node. How long packets may be is known once the peer is connected, and changes with the way.
     pub fn unreliable_max(&mut self, to: Address) -> Result<usize, Error> {
-        self.core.unreliable_max(to)
+        self.raw.unreliable_max(to)
     }
 
     /// Sends a message of any length on a normal channel (1 to 65535). It goes into a buffer that the peer
@@ -101,7 +97,7 @@ impl Port {
         let buffer = data.into();
         let source = buffer.source();
         // SAFETY: the operation owns the buffer until it completes, and moving it does not move its bytes.
-        unsafe { self.core.send(to, channel, source, Some(buffer), cookie) }
+        unsafe { self.raw.send(to, channel, source, Some(buffer), cookie) }
     }
 
     /// Posts a buffer for one message on a normal channel, from whichever peer; it comes back with
@@ -118,13 +114,13 @@ impl Port {
         let bytes = buffer.as_mut_slice();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: as in `send`.
-        unsafe { self.core.post(channel, start, len, Some(buffer), cookie) }
+        unsafe { self.raw.post(channel, start, len, Some(buffer), cookie) }
     }
 
     /// Takes back the oldest post with this cookie that no message has met; it ends with
     /// [`OpError::Canceled`](crate::OpError::Canceled).
     pub fn cancel_post(&mut self, channel: u16, cookie: u64) -> Result<(), Error> {
-        self.core.cancel_post(channel, cookie)
+        self.raw.cancel_post(channel, cookie)
     }
 
     /// Binds memory to an open channel (0 to 63): from now on peers reach it as `access` says ([SEM-5.1]).
@@ -138,14 +134,14 @@ impl Port {
         let bytes = buffer.as_mut_slice();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: the port keeps the buffer until it is unbound, and only gives out a view of it.
-        unsafe { self.core.bind(window, start, len, access)? };
+        unsafe { self.raw.bind(window, start, len, access)? };
         self.windows.insert(window, buffer);
         Ok(())
     }
 
     /// Ends a window and gives its memory back.
     pub fn unbind(&mut self, window: u16) -> Result<Buffer, Error> {
-        self.core.unbind(window)?;
+        self.raw.unbind(window)?;
         self.windows
             .remove(&window)
             .ok_or_else(|| Error::NotFound(format!("open channel {window} has no memory")))
@@ -179,7 +175,7 @@ impl Port {
         };
         // SAFETY: as in `send`.
         unsafe {
-            self.core
+            self.raw
                 .rma(to, window, offset, action, Some(buffer), cookie)
         }
     }
@@ -202,7 +198,7 @@ impl Port {
         };
         // SAFETY: as in `send`.
         unsafe {
-            self.core
+            self.raw
                 .rma(from, window, offset, action, Some(buffer), cookie)
         }
     }
@@ -219,7 +215,7 @@ impl Port {
     ) -> Result<(), Error> {
         // SAFETY: no memory of ours is involved.
         unsafe {
-            self.core.rma(
+            self.raw.rma(
                 peer,
                 window,
                 offset,
@@ -243,13 +239,13 @@ impl Port {
     ) -> Result<(), Error> {
         let action = Action::Atomic(Atomic::CompareSwap { expected, new });
         // SAFETY: no memory of ours is involved.
-        unsafe { self.core.rma(peer, window, offset, action, None, cookie) }
+        unsafe { self.raw.rma(peer, window, offset, action, None, cookie) }
     }
 
     /// Takes an event if there is one; makes no system call unless [`fd`](Self::fd) was called before.
     #[inline]
     pub fn poll(&mut self, which: Which) -> Result<Option<Event>, Error> {
-        self.core.poll(which)
+        self.raw.poll(which)
     }
 
     /// Waits for an event: spins, then yields, then sleeps. `Ok(None)` when the time is over.
@@ -258,39 +254,39 @@ impl Port {
         which: Which,
         timeout: Option<Duration>,
     ) -> Result<Option<Event>, Error> {
-        self.core.wait(which, timeout)
+        self.raw.wait(which, timeout)
     }
 
     /// A descriptor that is readable while there may be events; take events until there are none before
     /// waiting on it again ([SEM-3.3]).
     pub fn fd(&mut self) -> Result<BorrowedFd<'_>, Error> {
-        self.core.fd()
+        self.raw.fd()
     }
 
     /// A system message, where it lies. Its sender could still change it: copy before checking what must
     /// not change ([SEM-4.1]). Empty for a message of another port, which may lie nowhere any more.
     pub fn data<'a>(&'a self, message: &'a SystemMessage) -> &'a [u8] {
-        if message.is_empty() || !self.core.holds(message) {
+        if message.is_empty() || !self.raw.holds(message) {
             return &[];
         }
         // SAFETY: this port holds the message, and keeps it where it lies until it is released, which takes it
         // by value, or the port is closed, which is borrowed.
-        unsafe { std::slice::from_raw_parts(message.handle.start, message.len()) }
+        unsafe { std::slice::from_raw_parts(message.handle().start, message.len()) }
     }
 
     /// Gives a system message back.
     #[inline]
     pub fn release(&mut self, message: SystemMessage) -> Result<(), Error> {
-        self.core.release(&message.handle).map(drop)
+        self.raw.release(message.handle()).map(drop)
     }
 
     /// Connected peers, and how each is reached.
     pub fn peers(&self) -> Vec<PeerInfo> {
-        let peers = self.core.peers().into_iter();
+        let peers = self.raw.peers().into_iter();
         peers
             .map(|(address, info)| PeerInfo {
                 address,
-                tier: info.tier,
+                device: info.device,
                 copy: info.copy,
             })
             .collect()
@@ -299,7 +295,7 @@ impl Port {
     /// Gives everything back; what is not complete is abandoned. What has left for other nodes is seen through first, so that
     /// a peer there that takes nothing holds this up, for at most 3 s. Dropping the port does the same. [SEM-7.1]
     pub fn close(mut self) -> Result<(), Error> {
-        self.core.close()
+        self.raw.close()
     }
 }
 

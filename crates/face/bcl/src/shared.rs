@@ -4,15 +4,10 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bcl_os::wait::{Advice, Waiter};
 use bcl_types::{Access, Address};
 
-use crate::bed::Bed;
-use crate::buffer::Buffer;
-use crate::core::Core;
-use crate::deadline::Deadline;
-use crate::error::Error;
-use crate::event::{Event, SystemMessage, Which};
+use bcl_raw::{Bed, Buffer, Error, Event, SystemMessage, Which, wait_unlocked};
+
 use crate::port::{PeerInfo, Port};
 
 /// A port that threads share; clones are the same port. It closes when the last clone is dropped.
@@ -28,7 +23,7 @@ pub struct SharedPort {
 
 impl SharedPort {
     pub(crate) fn of(mut port: Port) -> Self {
-        let bed = port.core().bed();
+        let bed = port.raw().bed();
         Self {
             port: Arc::new(Mutex::new(port)),
             bed,
@@ -160,7 +155,7 @@ impl SharedPort {
         drop(self.lock()?);
         wait_unlocked(&self.bed, which, timeout, |act| {
             if let Ok(mut port) = self.lock() {
-                act(port.core());
+                act(port.raw());
             }
         })
     }
@@ -173,12 +168,12 @@ impl SharedPort {
 
     /// As [`Port::data`].
     pub fn data<'a>(&'a self, message: &'a SystemMessage) -> &'a [u8] {
-        let is_held = |mut port: MutexGuard<'_, Port>| port.core().holds(message);
+        let is_held = |mut port: MutexGuard<'_, Port>| port.raw().holds(message);
         if message.is_empty() || !self.lock().is_ok_and(is_held) {
             return &[];
         }
         // SAFETY: as in `Port::data`; the port lives as long as its clones, one of which is borrowed.
-        unsafe { std::slice::from_raw_parts(message.handle.start, message.len()) }
+        unsafe { std::slice::from_raw_parts(message.handle().start, message.len()) }
     }
 
     /// As [`Port::release`].
@@ -189,47 +184,5 @@ impl SharedPort {
     /// As [`Port::peers`].
     pub fn peers(&self) -> Vec<PeerInfo> {
         self.lock().map(|port| port.peers()).unwrap_or_default()
-    }
-}
-
-/// Waits on a port that is locked only while it is looked at. `locked` runs what it is given under the lock.
-pub fn wait_unlocked(
-    bed: &Bed,
-    which: Which,
-    timeout: Option<Duration>,
-    mut locked: impl FnMut(&mut dyn FnMut(&mut Core)),
-) -> Result<Option<Event>, Error> {
-    let mut deadline = Deadline::after(timeout);
-    let mut waiter = Waiter::new();
-    waiter.start();
-    loop {
-        let (mut polled, mut expecting) = (Ok(None), false);
-        locked(&mut |core| {
-            polled = core.poll(which);
-            expecting = core.expects_completions();
-        });
-        if let Some(event) = polled? {
-            return Ok(Some(event));
-        }
-        if deadline.is_now() {
-            return Ok(None);
-        }
-        let advice = waiter.after_empty_poll(|| expecting);
-        if advice == Advice::Again {
-            continue;
-        }
-        if deadline.is_over() {
-            return Ok(None);
-        }
-        if advice == Advice::Sleep {
-            let mut asleep = false;
-            locked(&mut |core| asleep = core.enter_sleep(which));
-            if asleep {
-                let slept = bed.sleep(deadline.at());
-                locked(&mut |core| core.leave_sleep());
-                slept?;
-            }
-            waiter.start();
-        }
     }
 }

@@ -4,8 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use bcl_os::sync::Ordering;
 
-use crate::buffer::Buffer;
-use crate::error::Error;
+use bcl_raw::{Buffer, Error};
 
 /// See the module. Plain reads and writes may see a peer's write half done; words are atomic.
 #[derive(Debug)]

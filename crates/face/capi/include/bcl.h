@@ -163,9 +163,17 @@ enum { /* copy of bcl_options */
     BCL_COPY_STREAM = 2   /* long messages always go through shared memory */
 };
 
+enum { /* device of bcl_options, and value of BCL_EVENT_PEER_UP: what moves the messages */
+    BCL_DEVICE_DEFAULT = 0, /* as the environment says (BCL_DEVICE), else BCL_DEVICE_AUTO */
+    BCL_DEVICE_AUTO = 1, /* shared memory within the node; between nodes packets, if the job has a key of its own */
+    BCL_DEVICE_SHM = 2,  /* shared memory alone: ports of other nodes are unreachable */
+    BCL_DEVICE_UDP = 3,  /* packets alone, even within the node */
+    BCL_DEVICE_XDP = 4   /* the same, taken by the program at the interface; not without the node's agent, bcld */
+};
+
 /**
  * Settings for bcl_open. Start from BCL_OPTIONS_INIT, which leaves everything to the environment, else to defaults:
- * BCL_NODE, BCL_DIR, BCL_JOB_KEY or BCL_JOB_KEY_FILE, BCL_ALLOW_UIDS, BCL_COPY.
+ * BCL_NODE, BCL_DIR, BCL_JOB_KEY or BCL_JOB_KEY_FILE, BCL_ALLOW_UIDS, BCL_COPY, BCL_DEVICE, BCL_DEAD_AFTER_MS.
  */
 typedef struct bcl_options {
     size_t size;                /* sizeof(bcl_options); set by BCL_OPTIONS_INIT, so that the structure can grow */
@@ -178,9 +186,12 @@ typedef struct bcl_options {
     const char *key;            /* key of the job, hexadecimal; NULL: BCL_JOB_KEY..., else one for each user */
     const uint32_t *allow_uids; /* other users that may connect; NULL: BCL_ALLOW_UIDS, else none */
     size_t allow_uids_len;      /* how many */
+    uint32_t device;            /* BCL_DEVICE_* */
+    uint32_t dead_after_ms;     /* after which silence a peer on another node is given up, 100 to 3600000;
+                                   0: BCL_DEAD_AFTER_MS, else 3000 */
 } bcl_options;
 
-#define BCL_OPTIONS_INIT {sizeof(bcl_options), 0, 0, 0, 0, BCL_COPY_DEFAULT, NULL, NULL, NULL, 0}
+#define BCL_OPTIONS_INIT {sizeof(bcl_options), 0, 0, 0, 0, BCL_COPY_DEFAULT, NULL, NULL, NULL, 0, BCL_DEVICE_DEFAULT, 0}
 
 /**
  * Opens a port and stores it at `port`: from now on others can reach it.
@@ -336,7 +347,8 @@ typedef struct bcl_event {
     uint64_t len;         /* length of the message, even if it did not fit; RMA_ARRIVED: bytes written */
     uint64_t offset;      /* RMA_ARRIVED: where in the window */
     uint64_t value;       /* RMA_DONE: what an atomic found; BCL_ERR_TRUNCATED: room in the buffer, bytes;
-                             BCL_ERR_VERSION: the peer's version, and in bits 32-63 this library's */
+                             BCL_ERR_VERSION: the peer's version, and in bits 32-63 this library's;
+                             PEER_UP: BCL_DEVICE_* that moves the messages */
     uint16_t channel;     /* SENT, RECEIVED: channel; RMA_DONE, RMA_ARRIVED: window */
     uint16_t reserved;
     uint32_t cause;       /* BCL_CAUSE_*; PEER_GONE, and BCL_ERR_PEER_GONE */

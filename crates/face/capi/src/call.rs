@@ -1,14 +1,14 @@
 //! How every call begins and ends: arguments are checked, a panic stops here, and a failure leaves its sentence.
 //!
 //! No thread is canceled inside a call. Most switch that off here; those that a program makes for each message, and
-//! whose names begin with `hot`, leave it to the code below ([`bcl::bindings::cancel`] says where and why).
+//! whose names begin with `hot`, leave it to the code below ([`bcl_os::cancel`] says where and why).
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bcl::Error;
-use bcl::bindings::cancel;
+use bcl_os::cancel;
+use bcl_raw::Error;
 
 use crate::code;
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_int};
 
-use bcl::{Error, OpError};
+use bcl_raw::{Error, OpError};
 
 macro_rules! codes {
     ($($name:ident = $number:literal, $text:literal;)*) => {

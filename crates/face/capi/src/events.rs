@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use bcl::bindings::{SystemHandle, wait_unlocked};
-use bcl::{Error, Event, Which};
+use bcl_raw::{Error, Event, Which};
+use bcl_raw::{SystemHandle, wait_unlocked};
 
 use crate::call::{self, Failure, out};
 use crate::code;
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn bcl_wait(
         let deadline = deadline(timeout_ms)?;
         match port.mutex() {
             None => port.with(|open| {
-                let wait = |timeout| open.core.wait(which, timeout);
+                let wait = |timeout| open.raw.wait(which, timeout);
                 events.wait(deadline, wait)?;
                 events.take(open, which)
             })?,
@@ -85,12 +85,12 @@ fn wait_among_threads(
 ) -> Result<(), Failure> {
     let bed = lock(mutex)
         .as_ref()
-        .map(|open| open.core.bed())
+        .map(|open| open.raw.bed())
         .ok_or(Error::Closed)?;
     events.wait(deadline, |timeout| {
         wait_unlocked(&bed, which, timeout, |act| {
             if let Some(open) = lock(mutex).as_mut() {
-                act(&mut open.core);
+                act(&mut open.raw);
             }
         })
     })?;
@@ -171,7 +171,7 @@ impl Events<'_> {
     #[inline]
     fn take(&mut self, open: &mut Open, which: Which) -> Result<(), Failure> {
         while !self.is_full() {
-            match open.core.poll(which) {
+            match open.raw.poll(which) {
                 Ok(Some(event)) => self.push(event),
                 Ok(None) => break,
                 Err(_) if self.count > 0 => break,
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn bcl_fd(port: *mut CPort, fd: *mut c_int) -> c_int {
         // SAFETY: by the contract of the header.
         let (port, place) = unsafe { (CPort::check(port)?, out(fd, "fd")?) };
         port.with(|open| {
-            place.put(open.core.fd()?.as_raw_fd());
+            place.put(open.raw.fd()?.as_raw_fd());
             Ok(())
         })
     })
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn bcl_release(port: *mut CPort, event: *mut CEvent) -> c_
             ));
         }
         let released = match SystemHandle::from_words(event.handle) {
-            Some(handle) => port.with(|open| Ok(open.core.release(&handle)?))?,
+            Some(handle) => port.with(|open| Ok(open.raw.release(&handle)?))?,
             None => false,
         };
         if !released {

@@ -4,10 +4,10 @@ use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use bcl::Error;
-use bcl::bindings::{Core, Region, RegionCache};
 use bcl_os::PerProcess;
 use bcl_os::process::generation;
+use bcl_raw::Error;
+use bcl_raw::{RawPort, Region, RegionCache};
 
 use crate::call::Failure;
 
@@ -16,7 +16,7 @@ const MAGIC: u64 = 0x3174_726f_704c_4342;
 
 /// An open port and what the C API keeps beside it.
 pub struct Open {
-    pub core: Core,
+    pub raw: RawPort,
     pub cache: RegionCache,
     /// DMA buffers that windows lie in.
     pub windows: BTreeMap<u16, Arc<Region>>,
@@ -40,9 +40,9 @@ pub struct CPort {
 }
 
 impl CPort {
-    pub fn new(core: Core, one_thread: bool) -> Box<Self> {
+    pub fn new(raw: RawPort, one_thread: bool) -> Box<Self> {
         let open = Some(Open {
-            core,
+            raw,
             cache: RegionCache::default(),
             windows: BTreeMap::new(),
             waiting: 0,
@@ -121,7 +121,7 @@ impl CPort {
             Lock::OneThread(open) => unsafe { &mut *open.get() }.take(),
             Lock::Threads(mutex) => {
                 let mut open = lock(mutex);
-                open.as_mut().ok_or(Error::Closed)?.core.close()?;
+                open.as_mut().ok_or(Error::Closed)?.raw.close()?;
                 let waited =
                     |open: &mut Option<Open>| open.as_ref().is_some_and(|open| open.waiting > 0);
                 let mut open = self

@@ -44,6 +44,7 @@ fn assertions() -> String {
     structure!(c, CAddress = "bcl_address" { node, port, reserved });
     structure!(c, COptions = "bcl_options" {
         size, flags, node, number, reserved, copy, folder, key, allow_uids, allow_uids_len,
+        device, dead_after_ms,
     });
     structure!(c, CEvent = "bcl_event" {
         kind => type, status, peer, cookie, data, len, offset, value, channel, reserved, cause, cause_detail,
@@ -51,22 +52,27 @@ fn assertions() -> String {
     });
     constants!(
         c,
-        SYSTEM_MAX = bcl::SYSTEM_MAX,
-        EAGER_MAX = bcl::EAGER_MAX,
-        WINDOW_MAX = bcl::WINDOW_COUNT - 1,
-        QUEUE_DEPTH = bcl::QUEUE_DEPTH,
-        POSTS_MAX = bcl::POSTS_MAX,
+        SYSTEM_MAX = bcl_raw::SYSTEM_MAX,
+        EAGER_MAX = bcl_raw::EAGER_MAX,
+        WINDOW_MAX = bcl_raw::WINDOW_COUNT - 1,
+        QUEUE_DEPTH = bcl_raw::QUEUE_DEPTH,
+        POSTS_MAX = bcl_raw::POSTS_MAX,
         BLOB_MAX = bcl::job::BLOB_MAX,
         CHANNEL_MAX = u16::MAX,
         ONE_THREAD = ONE_THREAD,
-        ACCESS_GET = bcl::Access::GET.bits(),
-        ACCESS_PUT = bcl::Access::PUT.bits(),
-        ACCESS_ATOMIC = bcl::Access::ATOMIC.bits(),
-        ACCESS_NOTIFY = bcl::Access::NOTIFY.bits(),
-        ACCESS_ALL = bcl::Access::ALL.bits(),
+        ACCESS_GET = bcl_raw::Access::GET.bits(),
+        ACCESS_PUT = bcl_raw::Access::PUT.bits(),
+        ACCESS_ATOMIC = bcl_raw::Access::ATOMIC.bits(),
+        ACCESS_NOTIFY = bcl_raw::Access::NOTIFY.bits(),
+        ACCESS_ALL = bcl_raw::Access::ALL.bits(),
         COPY_DEFAULT = COPY_DEFAULT,
         COPY_AUTO = COPY_AUTO,
         COPY_STREAM = COPY_STREAM,
+        DEVICE_DEFAULT = DEVICE_DEFAULT,
+        DEVICE_AUTO = DEVICE_AUTO,
+        DEVICE_SHM = device_number(bcl_raw::Device::Shm),
+        DEVICE_UDP = device_number(bcl_raw::Device::Udp),
+        DEVICE_XDP = device_number(bcl_raw::Device::Xdp),
         EVENT_SENT = EVENT_SENT,
         EVENT_MESSAGE = EVENT_MESSAGE,
         EVENT_RECEIVED = EVENT_RECEIVED,
@@ -89,7 +95,7 @@ fn assertions() -> String {
     writeln!(
         c,
         "_Static_assert(BCL_QUIET == {}u, \"BCL_QUIET\");",
-        bcl::QUIET
+        bcl_raw::QUIET
     )
     .unwrap();
     for (name, number) in code::ALL {

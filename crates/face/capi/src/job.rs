@@ -3,8 +3,9 @@
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bcl::{Error, Job};
+use bcl::Job;
 use bcl_os::PerProcess;
+use bcl_raw::Error;
 
 use crate::call::{self, Failure, out, range};
 use crate::code;

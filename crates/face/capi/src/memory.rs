@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bcl::Error;
-use bcl::bindings::{Memory, Region, RegionPlace, populate};
 use bcl_os::PerProcess;
+use bcl_raw::Error;
+use bcl_raw::{Memory, Region, RegionPlace, populate};
 
 use crate::call::{self, Failure, out, range};
 use crate::handle::Open;

@@ -2,8 +2,8 @@
 
 use std::ffi::c_int;
 
-use bcl::bindings::{Memory, Source, hold};
-use bcl::{Address, EAGER_MAX};
+use bcl_raw::{Address, EAGER_MAX};
+use bcl_raw::{Buffer, DmaBuffer, Memory, Source};
 
 use crate::call::{self, Failure, out, range};
 use crate::handle::{CPort, Open};
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn bcl_send_unreliable(
         range(data, len, "data")?;
         // SAFETY: checked as far as possible, else by the contract of the header.
         let data = unsafe { bytes(data, len) };
-        port.with(|open| Ok(open.core.send_unreliable(to.into(), data)?))
+        port.with(|open| Ok(open.raw.send_unreliable(to.into(), data)?))
     })
 }
 
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn bcl_unreliable_max(
         // SAFETY: by the contract of the header.
         let (port, place) = unsafe { (CPort::check(port)?, out(len, "len")?) };
         port.with(|open| {
-            place.put(open.core.unreliable_max(to.into())?);
+            place.put(open.raw.unreliable_max(to.into())?);
             Ok(())
         })
     })
@@ -120,7 +120,7 @@ unsafe fn send_system(
 ) -> Result<(), Failure> {
     // SAFETY: by the contract.
     let data = unsafe { bytes(data, len) };
-    Ok(open.core.send_system(to, data, cookie)?)
+    Ok(open.raw.send_system(to, data, cookie)?)
 }
 
 /// # Safety
@@ -151,9 +151,9 @@ unsafe fn send_normal(
         len_bytes: len,
         region: region.filter(|_| len > EAGER_MAX),
     };
-    let held = memory.map(|(region, _)| hold(region));
+    let held = memory.map(|(region, _)| Buffer::Dma(DmaBuffer::of(region)));
     // SAFETY: by the contract, and a DMA buffer is held until then.
-    Ok(unsafe { open.core.send(to, channel, source, held, cookie) }?)
+    Ok(unsafe { open.raw.send(to, channel, source, held, cookie) }?)
 }
 
 /// `bcl_post`
@@ -173,9 +173,11 @@ pub unsafe extern "C" fn bcl_post(
         let port = unsafe { CPort::check(port) }?;
         range(buffer, len, "buffer")?;
         port.with(|open| {
-            let held = open.find(buffer, len).map(|(region, _)| hold(region));
+            let held = open
+                .find(buffer, len)
+                .map(|(region, _)| Buffer::Dma(DmaBuffer::of(region)));
             // SAFETY: by the contract of the header the memory is left alone until the event is taken.
-            Ok(unsafe { open.core.post(channel, buffer, len, held, cookie) }?)
+            Ok(unsafe { open.raw.post(channel, buffer, len, held, cookie) }?)
         })
     })
 }
@@ -189,6 +191,6 @@ pub unsafe extern "C" fn bcl_cancel_post(port: *mut CPort, channel: u16, cookie:
     call::status("bcl_cancel_post", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
-        port.with(|open| Ok(open.core.cancel_post(channel, cookie)?))
+        port.with(|open| Ok(open.raw.cancel_post(channel, cookie)?))
     })
 }

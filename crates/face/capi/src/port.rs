@@ -1,14 +1,20 @@
 //! Opening and closing.
 
 use std::ffi::{c_char, c_int};
+use std::mem::offset_of;
+use std::time::Duration;
 
-use bcl::{Address, CopyMode, JobKey, PortOptions};
+use bcl_node::JobKey;
+use bcl_raw::{Address, CopyMode, Device, Options};
 
 use crate::call::{self, Failure, out, range, string};
 use crate::code;
 use crate::handle::{CPort, retire};
 use crate::text::write_text;
-use crate::types::{CAddress, COPY_AUTO, COPY_DEFAULT, COPY_STREAM, COptions, ONE_THREAD};
+use crate::types::{
+    CAddress, COPY_AUTO, COPY_DEFAULT, COPY_STREAM, COptions, DEVICE_AUTO, DEVICE_DEFAULT,
+    ONE_THREAD, device_number,
+};
 
 /// `bcl_open`
 ///
@@ -22,7 +28,7 @@ pub unsafe extern "C" fn bcl_open(options: *const COptions, port: *mut *mut CPor
         place.put(std::ptr::null_mut());
         // SAFETY: by the contract of the header.
         let (options, one_thread) = unsafe { settings(options) }?;
-        let port = CPort::new(options.open_core()?, one_thread);
+        let port = CPort::new(options.open()?, one_thread);
         place.put(Box::into_raw(port));
         Ok(())
     })
@@ -30,8 +36,8 @@ pub unsafe extern "C" fn bcl_open(options: *const COptions, port: *mut *mut CPor
 
 /// # Safety
 /// `options` is null, or points to a structure as long as its `size` says, whose pointers are null or valid.
-unsafe fn settings(options: *const COptions) -> Result<(PortOptions, bool), Failure> {
-    let mut port = PortOptions::new();
+unsafe fn settings(options: *const COptions) -> Result<(Options, bool), Failure> {
+    let mut port = Options::default();
     if options.is_null() {
         return Ok((port, false));
     }
@@ -44,15 +50,15 @@ unsafe fn settings(options: *const COptions) -> Result<(PortOptions, bool), Fail
         )));
     }
     if given.node != 0 {
-        port = port.node(given.node.into());
+        port.node = Some(given.node.into());
     }
     if given.number != 0 {
-        port = port.number(given.number);
+        port.number = Some(given.number);
     }
     match given.copy {
         COPY_DEFAULT => {}
-        COPY_AUTO => port = port.copy_mode(CopyMode::Auto),
-        COPY_STREAM => port = port.copy_mode(CopyMode::Stream),
+        COPY_AUTO => port.copy_mode = Some(CopyMode::Auto),
+        COPY_STREAM => port.copy_mode = Some(CopyMode::Stream),
         other => {
             return Err(Failure::invalid(format!(
                 "options.copy is {other}, which is none of BCL_COPY_*"
@@ -61,23 +67,42 @@ unsafe fn settings(options: *const COptions) -> Result<(PortOptions, bool), Fail
     }
     if !given.folder.is_null() {
         // SAFETY: by the contract.
-        port = port.folder(unsafe { string(given.folder, "options.folder") }?);
+        port.folder = Some(unsafe { string(given.folder, "options.folder") }?.into());
     }
     if !given.key.is_null() {
         // SAFETY: by the contract.
         let hex = unsafe { string(given.key, "options.key") }?;
         let key = JobKey::from_hex(hex)
             .map_err(|error| Failure::invalid(format!("options.key: {error}")))?;
-        port = port.key(key);
+        port.key = Some(key);
     }
     if !given.allow_uids.is_null() {
         let len_bytes = given.allow_uids_len.saturating_mul(size_of::<u32>());
         range(given.allow_uids.cast(), len_bytes, "options.allow_uids")?;
         // SAFETY: by the contract, and the length can be one.
         let uids = unsafe { std::slice::from_raw_parts(given.allow_uids, given.allow_uids_len) };
-        port = port.allow_uids(uids.to_vec());
+        port.allow_uids = Some(uids.to_vec());
+    }
+    port.device = device(given.device)?;
+    if given.dead_after_ms != 0 {
+        let time = Duration::from_millis(given.dead_after_ms.into());
+        port.dead_after = Some(time);
     }
     Ok((port, given.flags & ONE_THREAD != 0))
+}
+
+/// As options take it: `None` leaves it to the environment.
+fn device(given: u32) -> Result<Option<Option<Device>>, Failure> {
+    match given {
+        DEVICE_DEFAULT => Ok(None),
+        DEVICE_AUTO => Ok(Some(None)),
+        one => match Device::ALL.into_iter().find(|it| device_number(*it) == one) {
+            Some(device) => Ok(Some(Some(device))),
+            None => Err(Failure::invalid(format!(
+                "options.device is {one}, which is none of BCL_DEVICE_*"
+            ))),
+        },
+    }
 }
 
 /// Reads a structure that a program of an earlier or later header made: fields it does not have are zero, fields
@@ -87,8 +112,8 @@ unsafe fn settings(options: *const COptions) -> Result<(PortOptions, bool), Fail
 /// `options` points to a structure as long as its `size` says.
 unsafe fn read_sized(options: *const COptions) -> Result<COptions, Failure> {
     const OURS: usize = size_of::<COptions>();
-    /// Where the structure ended in version 0.1, the first.
-    const FIRST: usize = OURS;
+    /// Where the structure ended at first.
+    const FIRST: usize = offset_of!(COptions, device);
     const LONGEST: usize = 4096;
     if !options.is_aligned() {
         return Err(Failure::invalid("options is not aligned"));
@@ -102,13 +127,19 @@ unsafe fn read_sized(options: *const COptions) -> Result<COptions, Failure> {
     }
     // SAFETY: as long as `size` says, by the contract.
     let bytes = unsafe { std::slice::from_raw_parts(options.cast::<u8>(), size) };
-    if bytes[OURS..].iter().any(|&byte| byte != 0) {
+    let (known, later) = bytes.split_at(size.min(OURS));
+    if later.iter().any(|&byte| byte != 0) {
         return Err(Failure::invalid(
             "options has settings of a later version of bcl.h than this library's",
         ));
     }
-    // SAFETY: at least as long as the structure, and aligned.
-    Ok(unsafe { options.read() })
+    let mut read = COptions::DEFAULT;
+    // SAFETY: no more than the structure's length, and any bytes are numbers and pointers.
+    unsafe {
+        let to = (&raw mut read).cast::<u8>();
+        std::ptr::copy_nonoverlapping(known.as_ptr(), to, known.len());
+    }
+    Ok(read)
 }
 
 /// `bcl_close`
@@ -136,7 +167,7 @@ pub unsafe extern "C" fn bcl_port_address(port: *const CPort, address: *mut CAdd
         // SAFETY: by the contract of the header.
         let (port, address) = unsafe { (CPort::check(port)?, out(address, "address")?) };
         port.with(|open| {
-            address.put(open.core.address().into());
+            address.put(open.raw.address().into());
             Ok(())
         })
     })
@@ -157,7 +188,7 @@ pub unsafe extern "C" fn bcl_peer_text(
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         let peer = Address::from(peer);
-        let peers = port.with(|open| Ok(open.core.peers()))?;
+        let peers = port.with(|open| Ok(open.raw.peers()))?;
         let Some((_, info)) = peers.into_iter().find(|(address, _)| *address == peer) else {
             return Err(Failure::new(
                 code::NOT_FOUND,
@@ -165,6 +196,6 @@ pub unsafe extern "C" fn bcl_peer_text(
             ));
         };
         // SAFETY: by the contract of the header.
-        unsafe { write_text(&format!("{}, {}", info.tier, info.copy), text, len) }
+        unsafe { write_text(&format!("{}, {}", info.device, info.copy), text, len) }
     })
 }

@@ -2,8 +2,8 @@
 
 use std::ffi::c_int;
 
-use bcl::Access;
-use bcl::bindings::{Action, Atomic, Memory, hold};
+use bcl_raw::Access;
+use bcl_raw::{Action, Atomic, Buffer, DmaBuffer, Memory};
 
 use crate::call::{self, Failure, range};
 use crate::handle::CPort;
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn bcl_bind(
         port.with(|open| {
             let held = open.find(memory, len);
             // SAFETY: by the contract of the header the memory stays until it is unbound.
-            unsafe { open.core.bind(window, memory, len, access) }?;
+            unsafe { open.raw.bind(window, memory, len, access) }?;
             if let Some((region, _)) = held {
                 open.windows.insert(window, region);
             }
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn bcl_unbind(port: *mut CPort, window: u16) -> c_int {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         port.with(|open| {
-            open.core.unbind(window)?;
+            open.raw.unbind(window)?;
             open.windows.remove(&window);
             Ok(())
         })
@@ -168,10 +168,10 @@ unsafe fn start(
     let port = unsafe { CPort::check(port) }?;
     port.with(|open| {
         let held = open.find(memory.0, memory.1);
-        let held = held.map(|(region, _): Memory| hold(region));
+        let held = held.map(|(region, _): Memory| Buffer::Dma(DmaBuffer::of(region)));
         // SAFETY: by the contract, and a DMA buffer is held until then.
         Ok(unsafe {
-            open.core
+            open.raw
                 .rma(peer.into(), window, offset, action, held, cookie)
         }?)
     })

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use bcl::{Address, Cause};
+use bcl_raw::{Address, Cause};
 
 use crate::call::{self, Failure, out, range, string};
 use crate::code;

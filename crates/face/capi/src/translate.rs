@@ -1,6 +1,6 @@
 //! Events, from Rust to C and, for their sentences, back.
 
-use bcl::{Cause, Event, OpError, QUIET};
+use bcl_raw::{Cause, Event, OpError, QUIET};
 
 use crate::code;
 use crate::types::*;
@@ -91,9 +91,10 @@ pub fn to_c(event: Event) -> Option<CEvent> {
             channel: window,
             ..blank
         },
-        Event::PeerUp { peer, .. } => CEvent {
+        Event::PeerUp { peer, device, .. } => CEvent {
             kind: EVENT_PEER_UP,
             peer: peer.into(),
+            value: device_number(device).into(),
             ..blank
         },
         Event::PeerGone { peer, cause } => CEvent {

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use bcl::Address;
+use bcl_raw::{Address, Device};
 
 /// `bcl_address`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,6 +46,26 @@ pub struct COptions {
     pub key: *const c_char,
     pub allow_uids: *const u32,
     pub allow_uids_len: usize,
+    pub device: u32,
+    pub dead_after_ms: u32,
+}
+
+impl COptions {
+    /// Everything as the environment says.
+    pub const DEFAULT: Self = Self {
+        size: 0,
+        flags: 0,
+        node: 0,
+        number: 0,
+        reserved: 0,
+        copy: COPY_DEFAULT,
+        folder: std::ptr::null(),
+        key: std::ptr::null(),
+        allow_uids: std::ptr::null(),
+        allow_uids_len: 0,
+        device: DEVICE_DEFAULT,
+        dead_after_ms: 0,
+    };
 }
 
 pub const ONE_THREAD: u32 = 1;
@@ -53,6 +73,18 @@ pub const ONE_THREAD: u32 = 1;
 pub const COPY_DEFAULT: u32 = 0;
 pub const COPY_AUTO: u32 = 1;
 pub const COPY_STREAM: u32 = 2;
+
+pub const DEVICE_DEFAULT: u32 = 0;
+pub const DEVICE_AUTO: u32 = 1;
+
+/// `BCL_DEVICE_*` of one that moves messages.
+pub const fn device_number(device: Device) -> u32 {
+    match device {
+        Device::Shm => 2,
+        Device::Udp => 3,
+        Device::Xdp => 4,
+    }
+}
 
 /// `bcl_event`.
 #[derive(Debug, Clone, Copy)]

@@ -4,34 +4,34 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bcl_tier::Shared;
-use bcl_tier_net::Station;
+use bcl_tier::{Shared, WaitSet};
 
 use crate::error::Error;
 
-/// See the module. Needs no exclusive port, so that several threads can sleep at once.
+/// What threads sleep on. Needs no exclusive port, so that several can sleep at once.
 #[derive(Debug, Clone)]
 pub struct Bed {
     shared: Arc<Shared>,
-    station: Option<Arc<Station>>,
+    /// More than the bell, if there is more.
+    wait_set: Option<Arc<dyn WaitSet>>,
 }
 
 impl Bed {
-    pub(crate) fn new(shared: Arc<Shared>, station: Option<Arc<Station>>) -> Self {
-        Self { shared, station }
+    pub(crate) fn new(shared: Arc<Shared>, wait_set: Option<Arc<dyn WaitSet>>) -> Self {
+        Self { shared, wait_set }
     }
 
-    /// What peers and the service thread share with the port.
+    /// What peers and the background threads share with the port.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
     /// A descriptor that is readable while something may have come.
     pub fn descriptor(&self) -> Result<BorrowedFd<'_>, Error> {
-        let Some(station) = &self.station else {
+        let Some(wait_set) = &self.wait_set else {
             return Ok(self.shared.bell.as_fd());
         };
-        station.descriptor().map_err(|errno| Error::System {
+        wait_set.descriptor().map_err(|errno| Error::System {
             what: "making a descriptor for events",
             errno,
         })
@@ -40,8 +40,8 @@ impl Bed {
     /// Sleeps until the bell rings, a packet comes, a timer of the protocol has run off, or the time comes.
     pub fn sleep(&self, deadline: Option<Instant>) -> Result<(), Error> {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let slept = match &self.station {
-            Some(station) => station.sleep(left),
+        let slept = match &self.wait_set {
+            Some(wait_set) => wait_set.sleep(left),
             None => self.shared.wait([], left).map(drop),
         };
         slept.map_err(|errno| Error::System {

@@ -58,7 +58,8 @@ impl Buffer {
         }
     }
 
-    pub(crate) fn source(&self) -> Source {
+    /// Where its bytes are to be sent from.
+    pub fn source(&self) -> Source {
         let bytes = self.as_slice();
         let region = match self {
             Self::Dma(buffer) => Some(RegionPlace {
@@ -125,7 +126,7 @@ impl DerefMut for EnabledBuffer {
 
 /// Faults the pages of a range in; false if they are not all mapped. A kernel before 5.14 cannot, and then they
 /// come on first use, as ever.
-pub(crate) fn populate(start: *mut u8, len_bytes: usize) -> bool {
+pub fn populate(start: *mut u8, len_bytes: usize) -> bool {
     let page = rustix::param::page_size();
     let first = start as usize & !(page - 1);
     let len = (start as usize + len_bytes).saturating_sub(first);
@@ -148,7 +149,8 @@ impl DmaBuffer {
         Ok(Self(Region::allocate(len_bytes)?))
     }
 
-    pub(crate) fn of(region: Arc<Region>) -> Self {
+    /// One that is there already, kept for as long as an operation has it.
+    pub fn of(region: Arc<Region>) -> Self {
         Self(region)
     }
 }

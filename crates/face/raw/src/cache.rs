@@ -35,7 +35,7 @@ struct Entry {
     region: Option<Weak<Region>>,
 }
 
-/// See the module. For one thread at a time: it lies with the port.
+/// Remembers which DMA buffer, or none, addresses lie in. For one thread at a time: it lies with the port.
 #[derive(Debug, Default)]
 pub struct RegionCache {
     epoch: u64,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// See the module.
+/// When a wait ends.
 #[derive(Debug)]
 pub struct Deadline {
     timeout: Option<Duration>,

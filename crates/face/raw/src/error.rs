@@ -1,4 +1,4 @@
-//! Errors of calls; what goes wrong later arrives with an event, as [`OpError`](crate::OpError).
+//! Errors of calls; what goes wrong later arrives with an event, as [`OpError`](bcl_types::OpError).
 
 use bcl_node::{FolderError, KeyError, NodesError};
 use rustix::io::Errno;
@@ -69,7 +69,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn invalid(text: impl Into<String>) -> Self {
+    /// An argument cannot be right, for this reason.
+    pub fn invalid(text: impl Into<String>) -> Self {
         Self::InvalidArgument(text.into())
     }
 }
@@ -121,9 +122,9 @@ impl From<bcl_os::memfd::Error> for Error {
     }
 }
 
-impl From<bcl_tier_shm::OpenError> for Error {
-    fn from(error: bcl_tier_shm::OpenError) -> Self {
-        use bcl_tier_shm::OpenError;
+impl From<bcl_tier::OpenError> for Error {
+    fn from(error: bcl_tier::OpenError) -> Self {
+        use bcl_tier::OpenError;
         match error {
             OpenError::Folder(FolderError::PortInUse { .. }) | OpenError::Twice(_) => {
                 Self::PortInUse(error.to_string())
@@ -138,7 +139,6 @@ impl From<bcl_tier_shm::OpenError> for Error {
             OpenError::Memory(memory) => memory.into(),
             OpenError::Refused(refused) => refused.into(),
             OpenError::Bell(errno) => of_system("making a pipe for wake-ups", errno),
-            OpenError::Thread(error) => no_thread(&error),
         }
     }
 }
@@ -199,7 +199,7 @@ fn no_descriptors(error: &dyn std::fmt::Display) -> Error {
 }
 
 /// Each tier has a thread in the background.
-fn no_thread(error: &std::io::Error) -> Error {
+pub(crate) fn no_thread(error: &std::io::Error) -> Error {
     match Errno::from_io_error(error) {
         errno if is_want_of_descriptors(errno) => no_descriptors(error),
         Some(Errno::AGAIN | Errno::NOMEM) => Error::NoMemory(format!(

@@ -1,7 +1,7 @@
 //! What has happened.
 
 use bcl_tier::SystemHandle;
-use bcl_types::{Address, Cause, OpError};
+use bcl_types::{Address, Cause, Device, OpError};
 
 use crate::buffer::Buffer;
 
@@ -56,7 +56,7 @@ pub enum Event {
         /// The memory that was written from or read to, if a buffer was given.
         buffer: Option<Buffer>,
     },
-    /// A peer has written into a window bound with [`Access::NOTIFY`](crate::Access::NOTIFY). In the receive queue.
+    /// A peer has written into a window bound with [`Access::NOTIFY`](bcl_types::Access::NOTIFY). In the receive queue.
     RmaArrived {
         /// Who.
         from: Address,
@@ -71,8 +71,8 @@ pub enum Event {
     PeerUp {
         /// Who.
         peer: Address,
-        /// Tier that reaches it.
-        tier: &'static str,
+        /// What moves the messages.
+        device: Device,
         /// How long messages are copied, and why so.
         copy: String,
     },
@@ -98,8 +98,7 @@ pub enum Which {
 
 /// A message on the system channel, held in place until it is released.
 ///
-/// Not a copy: read it with [`Port::data`](crate::Port::data), give it back with
-/// [`Port::release`](crate::Port::release). A held message takes room from its sender and from nobody else.
+/// Not a copy: the port's `data` shows it, and `release` gives it back. A held message takes room from its sender and from nobody else.
 #[derive(Debug)]
 #[must_use = "a message that is never released takes room from its sender"]
 pub struct SystemMessage {
@@ -123,6 +122,11 @@ impl SystemMessage {
     /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Its name at the port, and its place.
+    pub fn handle(&self) -> &SystemHandle {
+        &self.handle
     }
 
     /// Name and place, for bindings to other languages.

@@ -1,24 +1,23 @@
-//! A port without a lock: the tier, the books, and the way of waiting. [`Port`](crate::Port) and
-//! [`SharedPort`](crate::SharedPort) are this behind a safe face, the C library behind a C face.
+//! A port without a lock: the tiers, the books, and the way of waiting.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use bcl_os::bell;
-use bcl_os::sync::{AtomicU64, Ordering};
+use bcl_os::sync::{AtomicU64, Ordering, bump};
 use bcl_os::wait::{Advice, Waiter};
 use bcl_tier::page::Counter;
-use bcl_tier::{Action, LinkInfo, RmaOp, Source, SystemHandle, Target};
-use bcl_types::{Access, Address, SYSTEM_MAX};
+use bcl_tier::{Action, LinkInfo, RmaOp, Source, SystemHandle, Target, Upcalls};
+use bcl_types::{Access, Address, OpError, SYSTEM_MAX};
 
 use crate::bed::Bed;
 use crate::buffer::Buffer;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::event::{Event, SystemMessage, Which};
+use crate::open::PortTiers;
 use crate::ops::Op;
 use crate::state::State;
-use crate::tiers::Tiers;
 
 /// Operations under way, and completions not taken, that a port may have.
 pub const QUEUE_DEPTH: usize = 4096;
@@ -32,10 +31,13 @@ const LINGER: Duration = Duration::from_secs(3);
 /// Empty polls between two looks whether the bell was rung for nothing, once the descriptor is in use.
 const POLLS_PER_BELL_CHECK: u32 = 16;
 
-/// See the module.
+/// A port on raw memory, for one thread at a time ([SEM-1]). Callers vouch for the memory they give it; what keeps it where it
+/// is can be handed along as a [`Buffer`], which comes back with the event.
+///
+/// No call blocks but [`wait`](Self::wait) and [`close`](Self::close).
 #[derive(Debug)]
-pub struct Core {
-    tiers: Tiers,
+pub struct RawPort {
+    tiers: PortTiers,
     state: State,
     waiter: Waiter,
     generation: u64,
@@ -48,8 +50,8 @@ pub struct Core {
     rang_myself: bool,
 }
 
-impl Core {
-    pub(crate) fn new(tiers: Tiers) -> Self {
+impl RawPort {
+    pub(crate) fn new(tiers: PortTiers) -> Self {
         Self {
             tiers,
             state: State {
@@ -66,8 +68,12 @@ impl Core {
         }
     }
 
-    /// Whether this port holds the message.
-    pub(crate) fn holds(&self, message: &SystemMessage) -> bool {
+    fn count(&self, counter: Counter) {
+        bump(self.tiers.shared().page.counter(counter), 1);
+    }
+
+    /// Whether this port holds the message: another's may lie nowhere any more.
+    pub fn holds(&self, message: &SystemMessage) -> bool {
         message.port == self.state.port
     }
 
@@ -159,7 +165,7 @@ impl Core {
             ))
         })?;
         if !was_taken {
-            self.tiers.count(Counter::UnreliableUnsent);
+            self.count(Counter::UnreliableUnsent);
         }
         self.mind_watchers();
         Ok(())
@@ -238,8 +244,6 @@ impl Core {
             )));
         };
         let from = self.address();
-        use bcl_tier::Upcalls;
-        use bcl_types::OpError;
         self.state
             .received(from, channel, target.op, 0, Err(OpError::Canceled));
         self.mind_watchers();
@@ -265,8 +269,10 @@ impl Core {
                 "open channel {window}: they are numbered 0 to {last}"
             )));
         }
+        let shared = self.tiers.shared();
+        let mut windows = shared.windows();
         // SAFETY: the caller vouches for the memory.
-        if unsafe { self.tiers.bind(window, start, len_bytes, access) } {
+        if unsafe { windows.bind(&shared.page, window, start, len_bytes, access) } {
             Ok(())
         } else {
             Err(Error::Busy(format!(
@@ -279,7 +285,8 @@ impl Core {
     /// a peer that mapped a DMA buffer finds out before its next operation.
     pub fn unbind(&mut self, window: u16) -> Result<(), Error> {
         self.check()?;
-        if self.tiers.unbind(window) {
+        let shared = self.tiers.shared();
+        if shared.windows().unbind(&shared.page, window) {
             Ok(())
         } else {
             Err(Error::NotFound(format!(
@@ -394,7 +401,7 @@ impl Core {
             match self.waiter.after_empty_poll(|| state.expects_completions()) {
                 Advice::Again => {}
                 Advice::Yielded => {
-                    self.tiers.count(Counter::Yields);
+                    self.count(Counter::Yields);
                     if deadline.is_over() {
                         self.mind_watchers();
                         return Ok(None);
@@ -427,7 +434,7 @@ impl Core {
         };
         let sleeps = armed && !has_event && self.check_background().is_ok();
         if sleeps {
-            self.tiers.count(Counter::Sleeps);
+            self.count(Counter::Sleeps);
         }
         sleeps
     }
@@ -506,12 +513,11 @@ impl Core {
     }
 
     fn report(&mut self) {
-        self.tiers.publish_depths();
-        self.state.report_failures(self.tiers.page());
+        self.tiers.publish();
+        self.state.report_failures(&self.tiers.shared().page);
         let posted = self.state.matching.posted() as u64;
-        self.tiers
-            .page()
-            .counter(Counter::Posted)
+        let page = &self.tiers.shared().page;
+        page.counter(Counter::Posted)
             .store(posted, Ordering::Relaxed);
     }
 
@@ -528,7 +534,7 @@ impl Core {
     }
 }
 
-impl Drop for Core {
+impl Drop for RawPort {
     fn drop(&mut self) {
         let _ = self.close();
     }

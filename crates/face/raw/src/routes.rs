@@ -2,34 +2,34 @@
 
 use std::collections::HashMap;
 
-use bcl_tier::Tier;
 use bcl_types::Address;
 
-/// See the module.
+/// What has been decided: whether the far tier reaches a peer.
 #[derive(Debug, Default)]
 pub struct Routes {
-    kept: HashMap<Address, Tier>,
+    kept: HashMap<Address, bool>,
     /// The one that was asked for last.
-    last: Option<(Address, Tier)>,
+    last: Option<(Address, bool)>,
 }
 
 impl Routes {
-    /// The tier that has been decided on.
+    /// What has been decided on for this peer.
     #[inline]
-    pub fn find(&mut self, peer: Address) -> Option<Tier> {
+    pub fn find(&mut self, peer: Address) -> Option<bool> {
         match self.last {
-            Some((last, tier)) if last == peer => Some(tier),
+            Some((last, is_far)) if last == peer => Some(is_far),
             _ => {
-                let tier = *self.kept.get(&peer)?;
-                self.last = Some((peer, tier));
-                Some(tier)
+                let is_far = *self.kept.get(&peer)?;
+                self.last = Some((peer, is_far));
+                Some(is_far)
             }
         }
     }
 
-    pub fn keep(&mut self, peer: Address, tier: Tier) {
-        self.kept.insert(peer, tier);
-        self.last = Some((peer, tier));
+    /// The far tier reaches this peer, or the near one does.
+    pub fn keep(&mut self, peer: Address, is_far: bool) {
+        self.kept.insert(peer, is_far);
+        self.last = Some((peer, is_far));
     }
 
     /// The peer is gone, or was never reached: whoever has its address next may be elsewhere.

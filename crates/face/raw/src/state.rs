@@ -11,13 +11,14 @@ use crate::event::{Event, SystemMessage, Which};
 use crate::matching::Matching;
 use crate::ops::{Op, Ops};
 use crate::routes::Routes;
+use crate::tiers::Books;
 
 /// Cookie of operations whose success is not worth an event; their failure is ([SEM-3.4]).
 pub const QUIET: u64 = u64::MAX;
 /// Receive events kept for the program; beyond that arrivals stay where they are.
 const RECV_MAX: usize = 4096;
 
-/// See the module.
+/// Everything that a port knows of operations, messages and peers.
 #[derive(Debug, Default)]
 pub struct State {
     /// Number of the port in this process, never reused.
@@ -77,6 +78,13 @@ impl State {
         self.failed += u64::from(result.is_err());
         let op = self.ops.take(op)?;
         (op.cookie != QUIET || result.is_err() || op.buffer.is_some()).then_some(op)
+    }
+}
+
+impl Books for State {
+    #[inline]
+    fn routes(&mut self) -> &mut Routes {
+        &mut self.routes
     }
 }
 
@@ -185,7 +193,7 @@ impl Upcalls for State {
     fn peer_up(&mut self, peer: Address, info: &LinkInfo) {
         self.recvs.push_back(Event::PeerUp {
             peer,
-            tier: info.tier,
+            device: info.device,
             copy: info.copy.clone(),
         });
     }

@@ -1,76 +1,51 @@
-//! The tiers of a port behind one face: shared memory for peers of its node, the network for those of others.
+//! The tiers of a port behind one face: a near one for peers of its node, and perhaps a far one for those of others.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_os::cancel;
-use bcl_tier::page::{Counter, Page};
-use bcl_tier::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier};
-use bcl_tier_net::{Interception, NetPort, Wish as NetWish, free_numbers};
-use bcl_tier_shm::{Config, ShmPort};
-use bcl_types::{Access, Address, NodeId, OpId, SYSTEM_MAX};
-use bcl_wire::udp_port;
+use bcl_tier::{
+    Depths, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier, Upcalls,
+};
+use bcl_types::{Address, Device, OpId};
 
 use crate::bed::Bed;
-use crate::error::Error;
-use crate::options::Device;
-use crate::state::State;
+use crate::routes::Routes;
 
-/// See the module.
+/// The tiers of a port, of which one reaches each peer: its route is decided at first contact, and kept until a tier says
+/// that the peer is gone or was not reached.
 #[derive(Debug)]
-pub struct Tiers {
-    shm: ShmPort,
-    net: Option<NetPort>,
+pub struct Tiers<N, F> {
+    near: N,
+    far: Option<F>,
+    shared: Arc<Shared>,
     bed: Bed,
-    /// Peers of the own node are reached through the network tier too.
-    is_net_only: bool,
+    /// Peers of the own node are reached by the far tier too.
+    is_far_only: bool,
 }
 
-/// Which tiers a port is to have.
-#[derive(Debug)]
-pub struct Wish {
-    pub device: Device,
-    pub dead_after: Duration,
-    /// Whether the job has a key of its own, and not the one of its user, which is no secret.
-    pub has_key: bool,
+/// The books of a port, in which the routes are kept.
+pub trait Books: Upcalls {
+    /// Which tier reaches which peer.
+    fn routes(&mut self) -> &mut Routes;
 }
 
-/// Assigned numbers that are passed over because somebody has taken their UDP port that was free a moment ago.
-const PASSED_OVER_MAX: usize = 16;
-
-impl Tiers {
-    /// Opens a port on all tiers that it can have.
-    pub fn open(config: &Config, wish: &Wish) -> Result<Self, Error> {
-        let wants_net = match wish.device {
-            Device::Shm => false,
-            Device::Udp | Device::Xdp => true,
-            // Without a network the node is the loopback address, and there is nobody else to reach.
-            Device::Auto => {
-                let has_udp_port = |number| udp_port::of_port(number).is_some();
-                wish.has_key
-                    && config.node != NodeId::LOOPBACK
-                    && config.number.is_none_or(has_udp_port)
-            }
-        };
-        let (shm, net) = match wants_net {
-            false => (ShmPort::open(config, |_| true)?, None),
-            true => open_both(config, wish)?,
-        };
-        let station = net.as_ref().map(NetPort::station);
-        Ok(Self {
-            bed: Bed::new(Arc::clone(shm.shared()), station),
-            shm,
-            net,
-            is_net_only: matches!(wish.device, Device::Udp | Device::Xdp),
-        })
+impl<N: Tier, F: Tier> Tiers<N, F> {
+    /// Of an open port. `is_far_only`: peers of the own node are reached by the far tier too.
+    pub fn new(shared: Arc<Shared>, near: N, far: Option<F>, is_far_only: bool) -> Self {
+        let wait_sets = [near.wait_set(), far.as_ref().and_then(Tier::wait_set)];
+        Self {
+            bed: Bed::new(Arc::clone(&shared), wait_sets.into_iter().flatten().next()),
+            shared,
+            near,
+            far,
+            is_far_only,
+        }
     }
 
+    /// What the tiers share.
     pub fn shared(&self) -> &Arc<Shared> {
-        self.shm.shared()
-    }
-
-    pub fn page(&self) -> &Page {
-        self.shm.page()
+        &self.shared
     }
 
     /// What a thread needs to sleep until something comes.
@@ -78,68 +53,67 @@ impl Tiers {
         &self.bed
     }
 
-    /// The network tier, if this peer is reached by it. For what makes contact: the route is kept until a tier says that
-    /// the peer is gone or was not reached.
+    /// The far tier, if this peer is reached by it. For what makes contact.
     #[inline]
-    fn net_for(&mut self, peer: Address, up: &mut State) -> Option<&mut NetPort> {
-        let tier = match self.route(peer, up) {
-            Some(tier) => tier,
+    fn far_for(&mut self, peer: Address, up: &mut impl Books) -> Option<&mut F> {
+        let is_far = match self.route(peer, up) {
+            Some(is_far) => is_far,
             None => {
-                let tier = self.decide(peer);
-                up.routes.keep(peer, tier);
-                tier
+                let is_far = self.decide(peer);
+                up.routes().keep(peer, is_far);
+                is_far
             }
         };
-        self.net.as_mut().filter(|_| tier == Tier::Net)
+        self.far.as_mut().filter(|_| is_far)
     }
 
-    /// The tier that reaches a peer, if that has been decided. Nothing is to be decided but for peers of other nodes.
+    /// Whether the far tier reaches a peer, if that has been decided. Nothing is to be decided but for peers of other nodes.
     #[inline]
-    fn route(&self, peer: Address, up: &mut State) -> Option<Tier> {
-        let own = self.shm.shared().address;
-        if self.net.is_none() || peer == own {
-            Some(Tier::Shm)
-        } else if self.is_net_only {
-            Some(Tier::Net)
+    fn route(&self, peer: Address, up: &mut impl Books) -> Option<bool> {
+        let own = self.shared.address;
+        if self.far.is_none() || peer == own {
+            Some(false)
+        } else if self.is_far_only {
+            Some(true)
         } else if peer.node == own.node {
-            Some(Tier::Shm)
+            Some(false)
         } else {
-            up.routes.find(peer)
+            up.routes().find(peer)
         }
     }
 
-    /// Which tier reaches a peer that may be elsewhere: shared memory if the peer is in its folder, unless packets of the
-    /// peer have come already.
+    /// Whether the far tier reaches a peer that may be elsewhere: not if the peer is in the socket folder, unless packets of
+    /// the peer have come already.
     #[cold]
-    fn decide(&mut self, peer: Address) -> Tier {
+    fn decide(&mut self, peer: Address) -> bool {
         let _off = cancel::Off::new();
-        let comes_by_packets = || self.net.as_ref().is_some_and(|net| net.knows(peer));
-        match self.shm.knows(peer) || (!comes_by_packets() && self.shm.finds(peer)) {
-            true => Tier::Shm,
-            false => Tier::Net,
-        }
+        let Self { near, far, .. } = self;
+        let mut comes_from_afar = || far.as_mut().is_some_and(|far| far.knows(peer));
+        !(near.knows(peer) || (!comes_from_afar() && near.finds(peer)))
     }
 
     #[inline]
-    pub fn send_system(
+    pub fn send_system<U: Books>(
         &mut self,
         to: Address,
         data: &[u8],
-        up: &mut State,
-        name: impl FnOnce(&mut State) -> OpId,
+        up: &mut U,
+        name: impl FnOnce(&mut U) -> OpId,
     ) -> bool {
-        match self.net_for(to, up) {
-            Some(net) => net.send_system(to, data, up, name),
-            None => self.shm.send_system(to, data, up, name),
+        match self.far_for(to, up) {
+            Some(far) => far.send_system(to, data, up, name),
+            None => self.near.send_system(to, data, up, name),
         }
     }
 
     /// Longest unreliable message that this peer can be sent now.
-    pub fn unreliable_max(&mut self, to: Address, up: &mut State) -> usize {
+    pub fn unreliable_max(&mut self, to: Address, up: &mut impl Books) -> usize {
         // To ask is no contact: no tier would say that the peer was not reached, so that nothing is kept.
-        let tier = self.route(to, up).unwrap_or_else(|| self.decide(to));
-        let net = self.net.as_mut().filter(|_| tier == Tier::Net);
-        net.map_or(SYSTEM_MAX, |net| net.unreliable_max(to, up))
+        let is_far = self.route(to, up).unwrap_or_else(|| self.decide(to));
+        match self.far.as_mut().filter(|_| is_far) {
+            Some(far) => far.unreliable_max(to, up),
+            None => self.near.unreliable_max(to, up),
+        }
     }
 
     /// Sends an unreliable message. False if it was dropped; the error is the longest that this peer can be sent now.
@@ -148,17 +122,16 @@ impl Tiers {
         &mut self,
         to: Address,
         data: &[u8],
-        up: &mut State,
+        up: &mut impl Books,
     ) -> Result<bool, usize> {
         let had_route = self.route(to, up).is_some();
-        let sent = match self.net_for(to, up) {
-            Some(net) => net.send_unreliable(to, data, up),
-            None if data.len() > SYSTEM_MAX => Err(SYSTEM_MAX),
-            None => Ok(self.shm.send_unreliable(to, data, up)),
+        let sent = match self.far_for(to, up) {
+            Some(far) => far.send_unreliable(to, data, up),
+            None => self.near.send_unreliable(to, data, up),
         };
         if sent.is_err() && !had_route {
             // Nothing was sent, so that there was no contact.
-            up.routes.forget(to);
+            up.routes().forget(to);
         }
         sent
     }
@@ -170,79 +143,56 @@ impl Tiers {
         channel: u16,
         source: Source,
         op: OpId,
-        up: &mut State,
+        up: &mut impl Books,
     ) {
-        match self.net_for(to, up) {
-            Some(net) => net.send_normal(to, channel, source, op, up),
-            None => self.shm.send_normal(to, channel, source, op, up),
+        match self.far_for(to, up) {
+            Some(far) => far.send_normal(to, channel, source, op, up),
+            None => self.near.send_normal(to, channel, source, op, up),
         }
     }
 
     #[inline]
-    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut State) {
-        match self.net_for(peer, up) {
-            Some(net) => net.rma(peer, op, up),
-            None => self.shm.rma(peer, op, up),
+    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Books) {
+        match self.far_for(peer, up) {
+            Some(far) => far.rma(peer, op, up),
+            None => self.near.rma(peer, op, up),
         }
     }
 
-    /// Binds memory to an open channel; false if there is some already, or no such channel.
-    ///
-    /// # Safety
-    /// The memory stays valid until it is unbound; peers read and write it meanwhile.
-    pub unsafe fn bind(
-        &self,
-        window: u16,
-        start: *mut u8,
-        len_bytes: usize,
-        access: Access,
-    ) -> bool {
-        let shared = self.shared();
-        let mut windows = shared.windows();
-        // SAFETY: the caller vouches for the memory.
-        unsafe { windows.bind(&shared.page, window, start, len_bytes, access) }
-    }
-
-    /// Ends a window; false if nothing is bound there. No thread acts on the memory for a peer after this.
-    pub fn unbind(&self, window: u16) -> bool {
-        let shared = self.shared();
-        shared.windows().unbind(&shared.page, window)
-    }
-
     /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
-    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut State) -> bool {
-        match (message.tier, &mut self.net) {
-            (Tier::Shm, _) => self.shm.accept(message, target, up),
-            (Tier::Net, Some(net)) => net.accept(message, target, up),
-            (Tier::Net, None) => false,
+    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+        match (message.device, &mut self.far) {
+            (Device::Shm, _) => self.near.accept(message, target, up),
+            (Device::Udp | Device::Xdp, Some(far)) => far.accept(message, target, up),
+            (Device::Udp | Device::Xdp, None) => false,
         }
     }
 
     /// Gives a system message back. False if it was given back before.
     #[inline]
     pub fn release(&mut self, message: &SystemHandle) -> bool {
-        match (message.tier, &mut self.net) {
-            (Tier::Shm, _) => self.shm.release(message),
-            (Tier::Net, Some(net)) => net.release(message),
-            (Tier::Net, None) => false,
+        match (message.device, &mut self.far) {
+            (Device::Shm, _) => self.near.release(message),
+            (Device::Udp | Device::Xdp, Some(far)) => far.release(message),
+            (Device::Udp | Device::Xdp, None) => false,
         }
     }
 
     /// One round over all tiers.
     #[inline]
-    pub fn poll(&mut self, up: &mut State) {
-        self.shm.poll(up);
-        if let Some(net) = &mut self.net {
-            net.poll(up);
+    pub fn poll(&mut self, up: &mut impl Upcalls) {
+        self.near.poll(up);
+        if let Some(far) = &mut self.far {
+            far.poll(up);
         }
     }
 
     /// Falls asleep in the eyes of the peers. False if there was something to do after all.
-    pub fn arm(&mut self, up: &mut State) -> bool {
-        if !self.shm.arm(up) {
+    pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
+        if !self.near.arm(up) {
             return false;
         }
-        if self.net.as_mut().is_some_and(|net| !net.arm(up)) {
+        if self.far.as_mut().is_some_and(|far| !far.arm(up)) {
             self.disarm();
             return false;
         }
@@ -250,73 +200,37 @@ impl Tiers {
     }
 
     pub fn is_armed(&self) -> bool {
-        self.shm.is_armed()
+        self.near.is_armed()
     }
 
     pub fn disarm(&mut self) {
-        self.shm.disarm();
-        if let Some(net) = &mut self.net {
-            net.disarm();
+        self.near.disarm();
+        if let Some(far) = &mut self.far {
+            far.disarm();
         }
     }
 
-    pub fn count(&self, counter: Counter) {
-        self.shm.count(counter);
-    }
-
     pub fn links(&self) -> Vec<(Address, LinkInfo)> {
-        let mut links = self.shm.links();
-        links.extend(self.net.iter().flat_map(NetPort::links));
+        let mut links = self.near.links();
+        links.extend(self.far.iter().flat_map(Tier::links));
         links
     }
 
     /// Writes the queue depths into the page, where `bcl stat` reads them.
-    pub fn publish_depths(&self) {
-        self.shm.publish_depths();
-        if let Some(net) = &self.net {
-            net.publish();
+    pub fn publish(&self) {
+        let mut depths = Depths::default();
+        self.near.publish(&mut depths);
+        if let Some(far) = &self.far {
+            far.publish(&mut depths);
         }
+        depths.store(&self.shared.page);
     }
 
     /// Gives everything back. What was sent to other nodes is seen through first, for at most `linger`.
     pub fn close(&mut self, linger: Duration) {
-        if let Some(net) = &mut self.net {
-            net.close(linger);
+        if let Some(far) = &mut self.far {
+            far.close(linger);
         }
-        self.shm.close();
-    }
-}
-
-/// Opens a port on both tiers, or on shared memory alone if that was all that could be had and was not asked for.
-fn open_both(config: &Config, wish: &Wish) -> Result<(ShmPort, Option<NetPort>), Error> {
-    let net_wish = NetWish {
-        dead_after: wish.dead_after,
-        interception: match wish.device {
-            Device::Auto => Interception::IfPossible,
-            Device::Xdp => Interception::Always,
-            Device::Udp | Device::Shm => Interception::Never,
-        },
-    };
-    let is_free = free_numbers();
-    // They are held until the next has been found.
-    let mut passed_over = Vec::new();
-    let (mut shm, net) = loop {
-        let shm = ShmPort::open(config, &is_free)?;
-        let net = NetPort::open(shm.shared(), &config.key, net_wish);
-        let may_try_another = config.number.is_none() && passed_over.len() < PASSED_OVER_MAX;
-        match net {
-            Err(error) if error.is_in_use() && may_try_another => passed_over.push(shm),
-            net => break (shm, net),
-        }
-    };
-    passed_over.iter_mut().for_each(ShmPort::close);
-    match net.map_err(Error::from) {
-        Ok(net) => Ok((shm, Some(net))),
-        // A node number that is no address of this machine reaches its own node all the same.
-        Err(Error::Configuration(_)) if wish.device == Device::Auto => Ok((shm, None)),
-        Err(error) => {
-            shm.close();
-            Err(error)
-        }
+        self.near.close(linger);
     }
 }

@@ -1,23 +1,14 @@
 //! Names and places that a port and its tiers hand to each other.
 
-use bcl_types::OpId;
+use bcl_types::{Device, OpId};
 
 use crate::region::RegionPlace;
 
-/// What moves the messages of a peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tier {
-    /// Memory shared with peers of the node.
-    Shm,
-    /// Packets between nodes.
-    Net,
-}
-
-/// A message on a normal channel that waits for a buffer. All but the tier is the tier's own business.
+/// A message on a normal channel that waits for a buffer. All but the device is the tier's own business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageId {
-    /// Who made it.
-    pub tier: Tier,
+    /// Whose it is: [`Device::Udp`] stands for all of the network tier.
+    pub device: Device,
     /// Place in a table of the tier.
     pub slot: u32,
     /// Its connection, or 0.
@@ -26,12 +17,12 @@ pub struct MessageId {
     pub number: u32,
 }
 
-/// A system message that lies where it arrived until it is released. All but the tier, the place and the length is the
+/// A system message that lies where it arrived until it is released. All but the device, the place and the length is the
 /// tier's own business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SystemHandle {
-    /// Who made it.
-    pub tier: Tier,
+    /// Whose it is: [`Device::Udp`] stands for all of the network tier.
+    pub device: Device,
     /// Place in a table of the tier.
     pub slot: u32,
     /// Its connection, or 0.
@@ -50,18 +41,15 @@ unsafe impl Send for SystemHandle {}
 impl SystemHandle {
     /// The name alone, as three words of which the first is not 0, for bindings to other languages.
     pub fn to_words(&self) -> [u64; 3] {
-        let place = (self.tier as u64) << 32 | u64::from(self.slot);
-        [place + 1, self.link, self.number]
+        let place = u64::from(self.device.number()) << 32 | u64::from(self.slot);
+        [place, self.link, self.number]
     }
 
     /// A handle that can be released, but not read, from words that may have come from anywhere.
     pub fn from_words([place, link, number]: [u64; 3]) -> Option<Self> {
-        let place = place.checked_sub(1)?;
-        let tier = [Tier::Shm, Tier::Net]
-            .into_iter()
-            .find(|tier| *tier as u64 == place >> 32)?;
+        let device = Device::from_number(place >> 32)?;
         Some(Self {
-            tier,
+            device,
             slot: place as u32,
             link,
             number,
@@ -102,8 +90,8 @@ unsafe impl Send for Source {}
 /// How a connection moves data, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkInfo {
-    /// Tier in use.
-    pub tier: &'static str,
+    /// What moves the data.
+    pub device: Device,
     /// How long messages are copied, and why so.
     pub copy: String,
 }
@@ -114,9 +102,9 @@ mod tests {
 
     #[test]
     fn words_name_the_message_that_they_were_made_of() {
-        for (tier, slot) in [(Tier::Shm, 0), (Tier::Shm, u32::MAX), (Tier::Net, 7)] {
+        for (device, slot) in [(Device::Shm, 0), (Device::Shm, u32::MAX), (Device::Udp, 7)] {
             let handle = SystemHandle {
-                tier,
+                device,
                 slot,
                 link: 3,
                 number: 1 << 40,
@@ -126,6 +114,6 @@ mod tests {
             assert_eq!(SystemHandle::from_words(handle.to_words()), Some(handle));
         }
         assert_eq!(SystemHandle::from_words([0; 3]), None);
-        assert_eq!(SystemHandle::from_words([3 << 32, 0, 0]), None);
+        assert_eq!(SystemHandle::from_words([4 << 32, 0, 0]), None);
     }
 }

@@ -4,6 +4,7 @@
 
 use bcl_os::mapping::Mapping;
 use bcl_os::sync::{AtomicU32, AtomicU64, Ordering};
+use bcl_types::Device;
 
 /// Version of all layouts of `spec/shm.md`, that of this page among them ([SHM-9.1]).
 pub const LAYOUT_VERSION: u32 = 2;
@@ -137,6 +138,8 @@ pub struct Connection {
     pub node: u32,
     /// The peer's port number.
     pub port: u16,
+    /// What moves its packets; `None` if the page says nothing known.
+    pub device: Option<Device>,
     /// Smoothed round trip in ns.
     pub round_trip_ns: u64,
     /// Packets that may be under way.
@@ -165,7 +168,7 @@ pub struct Connection {
 
 impl Connection {
     /// As words of the page, in the order of [SHM-5.4].
-    fn to_words(self) -> [u64; 13] {
+    fn to_words(self) -> [u64; 14] {
         [
             u64::from(self.node) << 16 | u64::from(self.port),
             self.round_trip_ns,
@@ -180,10 +183,11 @@ impl Connection {
             self.drop_beyond,
             self.drop_room,
             self.drop_unreliable,
+            self.device.map_or(0, |device| device.number().into()),
         ]
     }
 
-    fn from_words(words: [u64; 13]) -> Self {
+    fn from_words(words: [u64; 14]) -> Self {
         let [
             peer,
             round_trip_ns,
@@ -198,10 +202,12 @@ impl Connection {
             drop_beyond,
             drop_room,
             drop_unreliable,
+            device,
         ] = words;
         Self {
             node: (peer >> 16) as u32,
             port: peer as u16,
+            device: Device::from_number(device),
             round_trip_ns,
             congestion_window_packets,
             in_flight_packets,

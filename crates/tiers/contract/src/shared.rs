@@ -4,22 +4,39 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::page::Page;
+use bcl_node::{JobKey, uid_allowed};
+use bcl_os::Fd;
 use bcl_os::bell::{self, Bell};
-use bcl_os::sync::{Ordering, fence};
+use bcl_os::fence;
+use bcl_os::memfd::{self, Writers};
+use bcl_os::sync::{self, Ordering};
 use bcl_types::Address;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use crate::open::OpenError;
+use crate::page::{Identity, PAGE_LEN, Page};
 use crate::window::WindowTable;
 
-/// See the module.
+/// With whom a port talks.
+#[derive(Debug, Clone)]
+pub struct Friends {
+    /// Whoever proves that it knows this key,
+    pub key: JobKey,
+    /// and whose user is the port's, root or one of these.
+    pub allow_uids: Vec<u32>,
+}
+
+/// What a port's program and the background threads of its tiers have in common.
 #[derive(Debug)]
 pub struct Shared {
     /// The port's address.
     pub address: Address,
     /// What everybody may read.
     pub page: Page,
+    /// Its descriptor, for those who are to read it.
+    pub page_fd: Fd,
+    friends: Friends,
     /// Rung by peers, and by threads, while the port sleeps.
     pub bell: Bell,
     windows: Mutex<WindowTable>,
@@ -27,15 +44,42 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// A port without windows.
-    pub fn new(address: Address, page: Page, bell: Bell) -> Self {
-        Self {
+    /// A port without windows, with a page and a bell of its own.
+    ///
+    /// # Errors
+    /// When there is no memory, or there are no descriptors for these.
+    pub fn new(address: Address, friends: Friends) -> Result<Self, OpenError> {
+        let (page_fd, mapping) = memfd::create("bcl-port", PAGE_LEN, Writers::OnlyMe)?;
+        let page = Page::new(mapping);
+        page.label(Identity {
+            node: address.node.into(),
+            port: address.port,
+            pid: rustix::process::getpid().as_raw_nonzero().get() as u32,
+            uid: rustix::process::geteuid().as_raw(),
+        });
+        fence::register();
+        page.senders_fence()
+            .store(u32::from(!fence::heavy()), Ordering::Relaxed);
+        Ok(Self {
             address,
             page,
-            bell,
+            page_fd,
+            friends,
+            bell: Bell::new().map_err(OpenError::Bell)?,
             windows: Mutex::default(),
             failure: OnceLock::new(),
-        }
+        })
+    }
+
+    /// The key of the port's job.
+    pub fn key(&self) -> &JobKey {
+        &self.friends.key
+    }
+
+    /// Whether this user may be talked to, who will prove that it knows `key`.
+    pub fn allows(&self, uid: u32, key: &JobKey) -> bool {
+        let own_uid = rustix::process::geteuid().as_raw();
+        uid_allowed(uid, own_uid, &self.friends.allow_uids, key)
     }
 
     /// Why the port is of no use any more, if a background thread of it has died.
@@ -57,7 +101,7 @@ impl Shared {
 
     /// Rings the port's own bell if it sleeps. What it is to find must have been stored before.
     pub fn wake(&self) {
-        fence(Ordering::SeqCst);
+        sync::fence(Ordering::SeqCst);
         if self.page.sleep_epoch().load(Ordering::Relaxed) & 1 == 1 {
             bell::ring(self.bell.ringer());
         }
@@ -107,5 +151,22 @@ fn poll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<bool, Errno
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(true),
         Err(errno) => Err(errno),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// A port that nobody can find.
+    pub fn port() -> Arc<Shared> {
+        let address = "127.0.0.1:7".parse().unwrap();
+        let friends = Friends {
+            key: JobKey::of_user(0),
+            allow_uids: Vec::new(),
+        };
+        Arc::new(Shared::new(address, friends).unwrap())
     }
 }

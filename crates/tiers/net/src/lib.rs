@@ -1,6 +1,6 @@
 //! The network tier of BCL: connections to ports of other nodes, in packets, without privileges.
 //!
-//! [`NetPort`] is its face to the port above, which gets results by [`bcl_tier::Upcalls`]. Read on in `engine` (the
+//! [`NetPort`] is the [`Tier`](bcl_tier::Tier) that the port above drives. Read on in `engine` (the
 //! protocol, where its packets come from and the memory lent to it), `udp` and `interface` (where they come from), `station` (how the program and the background thread
 //! share that) and `watcher` (the thread).
 
@@ -17,7 +17,6 @@ mod station;
 mod udp;
 mod watcher;
 
-pub use engine::open::{Interception, OpenError, Wish, free_numbers, packet_secret};
+pub use engine::open::{Interception, NetConfig, OpenError, free_numbers, packet_secret};
 pub use interface::open::Unavailable;
 pub use port::NetPort;
-pub use station::Station;

@@ -4,13 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use bcl_proto::PeerInfo;
 use bcl_tier::LinkInfo;
+use bcl_types::Device;
 
 use crate::interface::Interface;
-
-/// The interface program takes what comes.
-const XDP: &str = "xdp";
-/// It comes by the socket.
-const UDP: &str = "udp";
 
 /// Whose packets the interface program can take; the same as long as the port lives.
 #[derive(Debug)]
@@ -46,7 +42,10 @@ impl Reach {
 pub fn of_new(reach: &Reach, own: IpAddr, to: Option<SocketAddr>) -> LinkInfo {
     let Some(to) = to else {
         let copy = String::new();
-        return LinkInfo { tier: UDP, copy };
+        return LinkInfo {
+            device: Device::Udp,
+            copy,
+        };
     };
     let is_seen = reach.sees(own, to.ip());
     let why_not = reach.why_not(own, to.ip(), None);
@@ -67,16 +66,19 @@ pub fn of_connection(
 }
 
 fn told(datagrams: &str, is_seen: bool, why_not: Option<String>) -> LinkInfo {
-    let (tier, who) = match (is_seen, why_not) {
+    let (device, who) = match (is_seen, why_not) {
         (true, _) => (
-            XDP,
+            Device::Xdp,
             "; the program at the interface takes what it sends".to_owned(),
         ),
-        (false, Some(why)) => (UDP, format!("; what it sends comes by the socket: {why}")),
-        (false, None) => (UDP, String::new()),
+        (false, Some(why)) => (
+            Device::Udp,
+            format!("; what it sends comes by the socket: {why}"),
+        ),
+        (false, None) => (Device::Udp, String::new()),
     };
     let copy = format!("{datagrams}, because it is on another node{who}");
-    LinkInfo { tier, copy }
+    LinkInfo { device, copy }
 }
 
 #[test]
@@ -85,15 +87,15 @@ fn a_connection_says_why_it_is_not_the_interface_programs() {
     let peer = |last| Some(SocketAddr::new(ip(last), 21_000));
     let by_interface = Reach::Interface { takes_own: false };
     let new = of_new(&by_interface, ip(1), peer(2));
-    assert_eq!(new.tier, "xdp");
+    assert_eq!(new.device, Device::Xdp);
     assert!(new.copy.contains("10.0.0.2:21000"), "{}", new.copy);
     let own = of_new(&by_interface, ip(1), peer(1));
-    assert!(own.tier == "udp" && own.copy.contains("not at interface lo"));
+    assert!(own.device == Device::Udp && own.copy.contains("not at interface lo"));
     let own = of_new(&Reach::Interface { takes_own: true }, ip(1), peer(1));
-    assert_eq!(own.tier, "xdp");
+    assert_eq!(own.device, Device::Xdp);
     let without = Reach::Socket(Some("no agent".to_owned()));
     let new = of_new(&without, ip(1), peer(2));
-    assert!(new.tier == "udp" && new.copy.ends_with("by the socket: no agent"));
+    assert!(new.device == Device::Udp && new.copy.ends_with("by the socket: no agent"));
     let new = of_new(&Reach::Socket(None), ip(1), peer(2));
-    assert!(new.tier == "udp" && new.copy.ends_with("another node"));
+    assert!(new.device == Device::Udp && new.copy.ends_with("another node"));
 }

@@ -2,12 +2,13 @@
 
 use bcl_proto as proto;
 use bcl_tier::page::Connection;
-use bcl_tier::{Action, MessageId, RmaOp, SystemHandle, Tier};
+use bcl_tier::{Action, MessageId, RmaOp, SystemHandle};
+use bcl_types::Device;
 
 /// A message on a normal channel, as the port calls it.
 pub fn message_to_port(message: proto::MessageId) -> MessageId {
     MessageId {
-        tier: Tier::Net,
+        device: Device::Udp,
         slot: message.slot,
         link: 0,
         number: message.number,
@@ -25,7 +26,7 @@ pub fn message_to_proto(message: MessageId) -> proto::MessageId {
 /// A system message, as the port calls it; its bytes stay where they are until it is released.
 pub fn handle_to_port(message: proto::SystemHandle, bytes: &[u8]) -> SystemHandle {
     SystemHandle {
-        tier: Tier::Net,
+        device: Device::Udp,
         slot: message.slot,
         link: 0,
         number: message.number.into(),
@@ -62,11 +63,20 @@ pub fn rma(op: &RmaOp) -> proto::Rma {
     }
 }
 
+/// By what the peer's packets come.
+pub fn device(info: &proto::PeerInfo) -> Device {
+    match info.is_entered {
+        true => Device::Xdp,
+        false => Device::Udp,
+    }
+}
+
 /// A connection as `bcl stat` shows it.
 pub fn connection(info: &proto::PeerInfo) -> Connection {
     Connection {
         node: info.peer.node.into(),
         port: info.peer.port,
+        device: Some(device(info)),
         round_trip_ns: info.round_trip.0,
         congestion_window_packets: info.congestion_window as u64,
         in_flight_packets: info.in_flight.into(),

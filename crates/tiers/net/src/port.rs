@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_node::{JobKey, Nodes, sandbox};
-use bcl_tier::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls};
+use bcl_node::{Nodes, sandbox};
+use bcl_tier::{
+    Depths, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier, Upcalls,
+    WaitSet,
+};
 use bcl_types::{Address, OpId};
 
-use crate::engine::open::{OpenError, Wish};
+use crate::engine::open::{NetConfig, OpenError};
 use crate::engine::{Engine, Look};
 use crate::station::Station;
 use crate::watcher;
@@ -32,11 +35,11 @@ impl NetPort {
     ///
     /// # Errors
     /// When it cannot be had, or not as wished; the text says what to do.
-    pub fn open(shared: &Arc<Shared>, key: &JobKey, wish: Wish) -> Result<Self, OpenError> {
+    pub fn open(shared: &Arc<Shared>, config: NetConfig) -> Result<Self, OpenError> {
         sandbox::check_udp()?;
         let nodes = Nodes::load()?;
-        let station = watcher::join(|mailbox| {
-            let engine = Engine::open(shared, key, wish, nodes)?;
+        let station = watcher::join(shared, |mailbox| {
+            let engine = Engine::open(shared, config, nodes)?;
             Station::new(engine, Arc::clone(shared), mailbox).map_err(OpenError::Descriptor)
         })?;
         Ok(Self {
@@ -46,20 +49,26 @@ impl NetPort {
         })
     }
 
-    /// What a thread needs to sleep until something comes.
-    pub fn station(&self) -> Arc<Station> {
-        Arc::clone(&self.station)
+    fn look(&mut self, look: Look, up: &mut impl Upcalls) -> bool {
+        let moved = self.station.visit(up, |engine, up| engine.turn(look, up));
+        if moved {
+            self.quiet_polls = 0;
+        }
+        moved
     }
+}
 
-    /// Whether there is a connection with this peer, or an attempt at one.
-    pub fn knows(&self, peer: Address) -> bool {
+impl Tier for NetPort {
+    fn knows(&mut self, peer: Address) -> bool {
         self.station.inspect(|engine| engine.knows(peer))
     }
 
-    /// Sends a system message (at most [`SYSTEM_MAX`](bcl_types::SYSTEM_MAX) bytes). True: it is on its way and no
-    /// completion follows. False: a copy waits under the name that `name` gives it, and `sent` will be called.
+    fn finds(&self, peer: Address) -> bool {
+        self.station.inspect(|engine| engine.finds(peer))
+    }
+
     #[inline]
-    pub fn send_system<U: Upcalls>(
+    fn send_system<U: Upcalls>(
         &mut self,
         to: Address,
         data: &[u8],
@@ -71,14 +80,12 @@ impl NetPort {
             .visit(up, |engine, up| engine.send_system(to, data, up, name))
     }
 
-    /// Longest unreliable message that this peer can be sent now.
-    pub fn unreliable_max(&mut self, to: Address, up: &mut impl Upcalls) -> usize {
+    fn unreliable_max(&mut self, to: Address, up: &mut impl Upcalls) -> usize {
         self.station
             .visit(up, |engine, _| engine.unreliable_max(to))
     }
 
-    /// Sends an unreliable message. False if it was dropped; the error is the longest that this peer can be sent now.
-    pub fn send_unreliable(
+    fn send_unreliable(
         &mut self,
         to: Address,
         data: &[u8],
@@ -89,8 +96,7 @@ impl NetPort {
             .visit(up, |engine, up| engine.send_unreliable(to, data, up))
     }
 
-    /// Sends on a normal channel; `sent` is called when it is complete.
-    pub fn send_normal(
+    fn send_normal(
         &mut self,
         to: Address,
         channel: u16,
@@ -104,28 +110,25 @@ impl NetPort {
         });
     }
 
-    /// Starts a one-sided operation; `rma_done` is called when it is complete.
-    pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
+    fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
         self.quiet_polls = 0;
         self.station
             .visit(up, |engine, up| engine.rma(peer, op, up));
     }
 
-    /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
-    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+    fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
         self.quiet_polls = 0;
         self.station
             .visit(up, |engine, up| engine.accept(message, target, up))
     }
 
-    /// Gives a system message back. False if it was given back before.
-    pub fn release(&mut self, message: &SystemHandle) -> bool {
+    fn release(&mut self, message: &SystemHandle) -> bool {
         self.station.release(message)
     }
 
     /// Looks for packets, unless there is nobody who could send any or none have come for long.
     #[inline]
-    pub fn poll(&mut self, up: &mut impl Upcalls) -> bool {
+    fn poll(&mut self, up: &mut impl Upcalls) -> bool {
         if !self.station.is_worth_a_visit() {
             return false;
         }
@@ -136,17 +139,7 @@ impl NetPort {
         self.look(Look::WherePacketsCome, up)
     }
 
-    fn look(&mut self, look: Look, up: &mut impl Upcalls) -> bool {
-        let moved = self.station.visit(up, |engine, up| engine.turn(look, up));
-        if moved {
-            self.quiet_polls = 0;
-        }
-        moved
-    }
-
-    /// From now on what comes wakes who sleeps at the [station](Self::station), until [`disarm`](Self::disarm). False:
-    /// something has come already.
-    pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
+    fn arm(&mut self, up: &mut impl Upcalls) -> bool {
         if !self.is_armed {
             self.is_armed = true;
             self.station.listen();
@@ -154,25 +147,29 @@ impl NetPort {
         !self.look(Look::Everywhere, up)
     }
 
-    /// Nobody sleeps any more.
-    pub fn disarm(&mut self) {
+    fn is_armed(&self) -> bool {
+        self.is_armed
+    }
+
+    fn disarm(&mut self) {
         if std::mem::take(&mut self.is_armed) {
             self.station.stop_listening();
         }
     }
 
-    /// What is connected, for people.
-    pub fn links(&self) -> Vec<(Address, LinkInfo)> {
+    fn wait_set(&self) -> Option<Arc<dyn WaitSet>> {
+        Some(Arc::clone(&self.station) as _)
+    }
+
+    fn links(&self) -> Vec<(Address, LinkInfo)> {
         self.station.inspect(Engine::links)
     }
 
-    /// Adds this tier's queue depths to those in the port's page, and writes what else `bcl stat` shows of it.
-    pub fn publish(&self) {
-        self.station.inspect(Engine::publish);
+    fn publish(&self, depths: &mut Depths) {
+        self.station.inspect(|engine| engine.publish(depths));
     }
 
-    /// Says goodbye to all peers, and waits up to `linger` until they have what was sent to them.
-    pub fn close(&mut self, linger: Duration) {
+    fn close(&mut self, linger: Duration) {
         self.station.close(linger);
         watcher::leave(&self.station);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bcl_os::Fd;
 use bcl_os::cancel;
 use bcl_os::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use bcl_tier::{Shared, SystemHandle, Upcalls};
+use bcl_tier::{Shared, SystemHandle, Upcalls, WaitSet};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
 
@@ -233,24 +233,6 @@ impl Station {
         self.watcher.kick();
     }
 
-    /// Sleeps until the bell rings, a packet comes, a timer of the protocol has run off, or the time has passed; meanwhile
-    /// the thread keeps away. Several threads can sleep at once.
-    ///
-    /// # Errors
-    /// What poll(2) says.
-    pub fn sleep(&self, patience: Option<Duration>) -> Result<(), Errno> {
-        self.sleepers.fetch_add(1, Ordering::Relaxed);
-        let timer = self.lock().next_timeout_ns().map(clock::until);
-        let timeout = patience.into_iter().chain(timer).min();
-        let slept = self.port.wait(self.descriptors(), timeout);
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        if self.next_look_ns.load(Ordering::Relaxed) == NEVER {
-            self.call_the_watcher();
-        }
-        slept.map(drop)
-    }
-
     pub(crate) fn is_asleep(&self) -> bool {
         self.sleepers.load(Ordering::Relaxed) > 0
     }
@@ -282,12 +264,24 @@ impl Station {
     pub(crate) fn all_descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.descriptors.iter().chain(&self.ring).map(AsFd::as_fd)
     }
+}
 
-    /// A descriptor that is readable when the bell rings or a packet comes.
-    ///
-    /// # Errors
-    /// What the kernel says when it is made.
-    pub fn descriptor(&self) -> Result<BorrowedFd<'_>, Errno> {
+/// The bell, and the sources of packets. While a thread sleeps here, the background thread keeps away.
+impl WaitSet for Station {
+    fn sleep(&self, patience: Option<Duration>) -> Result<(), Errno> {
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        let timer = self.lock().next_timeout_ns().map(clock::until);
+        let timeout = patience.into_iter().chain(timer).min();
+        let slept = self.port.wait(self.descriptors(), timeout);
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.next_look_ns.load(Ordering::Relaxed) == NEVER {
+            self.call_the_watcher();
+        }
+        slept.map(drop)
+    }
+
+    fn descriptor(&self) -> Result<BorrowedFd<'_>, Errno> {
         if let Some(descriptor) = self.descriptor.get() {
             return Ok(descriptor.as_fd());
         }

@@ -14,5 +14,4 @@ pub mod stat;
 
 pub use engine::outgoing::{DEFERRED_MAX, EAGER_MAX};
 pub use engine::port::ShmPort;
-pub use open::{Config, OpenError};
 pub use service::CopyMode;

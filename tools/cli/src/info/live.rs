@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bcl::stat::{Counter, attach};
-use bcl::{Address, Event, Folder, JobKey, Port, QUIET, Which};
+use bcl::{Address, Device, Event, Folder, JobKey, Port, QUIET, Which};
 
 use super::{Fact, fact};
 use crate::failure::{Failure, Result};
@@ -18,7 +18,7 @@ pub fn facts() -> Result<Vec<Fact>> {
     let mut port = Port::options().key(key.clone()).open()?;
     let arguments = ["info", "--partner", &port.address().to_string()].map(Into::into);
     let mut partner = Partner::start(arguments, &key)?;
-    let (tier, copy) = connected(&mut port, &mut partner)?;
+    let (device, copy) = connected(&mut port, &mut partner)?;
     // The port writes its queue depths into its page on the way to sleep.
     while let Some(event) = port.wait(Which::Recv, Some(LOOK))? {
         if let Event::Message(message) = event {
@@ -33,7 +33,7 @@ pub fn facts() -> Result<Vec<Fact>> {
     Ok(vec![
         fact(
             "tiers",
-            vec![tier],
+            vec![device.name()],
             "as two processes have just found each other",
         ),
         fact("single_copy", is_single, copy),
@@ -56,11 +56,11 @@ pub fn assist(asker: Address) -> Result<()> {
     }
 }
 
-fn connected(port: &mut Port, partner: &mut Partner) -> Result<(&'static str, String)> {
+fn connected(port: &mut Port, partner: &mut Partner) -> Result<(Device, String)> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match port.wait(Which::Recv, Some(LOOK))? {
-            Some(Event::PeerUp { tier, copy, .. }) => return Ok((tier, copy)),
+            Some(Event::PeerUp { device, copy, .. }) => return Ok((device, copy)),
             Some(Event::Message(message)) => port.release(message)?,
             _ => {}
         }

@@ -43,7 +43,7 @@ pub fn facts(peer: Address) -> Result<Vec<Fact>> {
     let known = known.ok_or_else(|| Failure::new(format!("{peer} has answered and gone")))?;
     Ok(vec![
         fact("peer", peer.to_string(), ""),
-        fact("tier", known.tier, known.copy.clone()),
+        fact("tier", known.device.name(), known.copy.clone()),
         fact("connect_us", connect_us, "until the first answer"),
     ])
 }

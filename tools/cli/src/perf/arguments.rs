@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bcl::Address;
+use bcl::{Address, Device};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Result};
@@ -44,9 +44,10 @@ Examples:
 
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Device to measure.
-    #[arg(long, value_enum, default_value_t = Device::Auto)]
-    pub device: Device,
+    /// Device to measure: auto (the best that reaches the partner), shm, udp (to a partner on this host as well), or xdp (the
+    /// same, if the agent opens the port).
+    #[arg(long, default_value = "auto", value_parser = device)]
+    pub device: DeviceChoice,
     /// Measure between this host and another one, where a partner is started by ssh or the launcher.
     #[arg(long, value_name = "NAME", conflicts_with = "hosts")]
     pub host: Option<Host>,
@@ -107,14 +108,16 @@ pub struct RmaOptions {
     pub options: Options,
 }
 
-#[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]
-pub enum Device {
-    /// The best that reaches the partner.
-    Auto,
-    /// Shared memory.
-    Shm,
-    /// UDP, to a partner on this host as well.
-    Udp,
+/// A device, or `auto`.
+#[derive(Debug, Clone, std::marker::Copy)]
+pub struct DeviceChoice(pub Option<Device>);
+
+fn device(text: &str) -> std::result::Result<DeviceChoice, String> {
+    match Device::from_name(text) {
+        _ if text == "auto" => Ok(DeviceChoice(None)),
+        Some(device) => Ok(DeviceChoice(Some(device))),
+        None => Err("write auto, shm, udp or xdp".into()),
+    }
 }
 
 #[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]

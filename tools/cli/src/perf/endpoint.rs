@@ -1,6 +1,6 @@
 //! One of the two processes: its port, its partner, and how it waits.
 
-use bcl::{Address, Event, Port, QUIET, SystemMessage, Which};
+use bcl::{Address, Device, Event, Port, QUIET, SystemMessage, Which};
 
 use super::unexpected;
 use crate::failure::{Failure, Result};
@@ -25,8 +25,8 @@ pub struct Endpoint {
     pub peer: Address,
     /// Poll without ever giving up the core, or wait adaptively.
     pub polling: bool,
-    /// Tier that the connection belongs to.
-    pub tier: &'static str,
+    /// What moves its messages, once that is known.
+    pub device: Option<Device>,
     /// How long messages are copied, and why so.
     pub copy: String,
     early: Option<SystemMessage>,
@@ -38,7 +38,7 @@ impl Endpoint {
             port,
             peer,
             polling,
-            tier: "",
+            device: None,
             copy: String::new(),
             early: None,
         }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use bcl::{Address, CopyMode, Event, JobKey, Port, PortOptions, Which};
+use bcl::{Address, CopyMode, Device, Event, JobKey, Port, PortOptions, Which};
 
-use super::arguments::{Copy, Device, Hosts, Options, Wait};
+use super::arguments::{Copy, Hosts, Options, Wait};
 use super::endpoint::{Endpoint, Word};
 use super::netns;
 use crate::cores;
@@ -65,7 +65,7 @@ pub fn as_initiator(options: &Options) -> Result<Met> {
     cores.pin_first()?;
     let met = wait_for_partner(&mut port, &mut partner)?;
     let mut end = Endpoint::new(port, met.peer, cores.polling);
-    (end.tier, end.copy) = (met.tier, met.copy);
+    (end.device, end.copy) = (met.device, met.copy);
     Ok(Met { end, partner })
 }
 
@@ -106,31 +106,31 @@ fn port_options(options: &Options) -> PortOptions {
         Some(Copy::Stream) => port = port.copy_mode(CopyMode::Stream),
         None => {}
     }
-    match options.device {
+    match options.device.0 {
         // Namespaces share the socket folder, and with it shared memory: that is not what is to be measured.
-        Device::Auto if options.hosts == Some(Hosts::Netns) => port.device(bcl::Device::Udp),
-        Device::Auto => port,
-        Device::Shm => port.device(bcl::Device::Shm),
-        Device::Udp => port.device(bcl::Device::Udp),
+        None if options.hosts == Some(Hosts::Netns) => port.device(Device::Udp),
+        None => port,
+        Some(device) => port.device(device),
     }
 }
 
 struct Greeting {
     peer: Address,
-    tier: &'static str,
+    device: Option<Device>,
     copy: String,
 }
 
 fn wait_for_partner(port: &mut Port, partner: &mut Watched) -> Result<Greeting> {
-    let mut up = None;
+    // A message comes after the connection that it comes by.
+    let mut up = (None, String::new());
     loop {
         match port.wait(Which::Recv, Some(LOOK))? {
-            Some(Event::PeerUp { tier, copy, .. }) => up = Some((tier, copy)),
+            Some(Event::PeerUp { device, copy, .. }) => up = (Some(device), copy),
             Some(Event::Message(message)) => {
                 let peer = message.from();
                 port.release(message)?;
-                let (tier, copy) = up.unwrap_or_default();
-                return Ok(Greeting { peer, tier, copy });
+                let (device, copy) = up;
+                return Ok(Greeting { peer, device, copy });
             }
             Some(Event::PeerGone { cause, .. }) => return Err(never_came(&cause.to_string())),
             Some(other) => return Err(super::unexpected(&other)),

@@ -1,5 +1,6 @@
 //! Results, as a table for people or as one JSON object a line.
 
+use bcl::Device;
 use serde::Serialize;
 
 use super::arguments::{Bench, Channel, Options, Window, word};
@@ -72,7 +73,7 @@ impl Report {
             bench: bench.name(),
             json: bench.options().json,
             buffers: word(&bench.options().buffers),
-            device: end.tier,
+            device: end.device.map_or("", Device::name),
             hosts: 1 + usize::from(end.peer.node != end.port.address().node),
             copy: end.copy.clone(),
             wait: if end.polling { "poll" } else { "adaptive" },

@@ -1,5 +1,4 @@
-//! The background thread of a tier, as ports know it: how they ask it for something, and what becomes of them when it
-//! dies.
+//! How ports and the background thread of a tier reach each other, and what becomes of the ports when it dies.
 //!
 //! A thread that ends without having been told to, because the kernel refuses it to wait or by a defect of ours, leaves
 //! nobody waiting: what was asked of it is dropped, and with it the ends that askers wait on; its ports say so in all
@@ -8,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -15,8 +15,8 @@ use bcl_os::Fd;
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
+use super::spawn;
 use crate::shared::Shared;
-use crate::thread;
 
 /// How ports reach their thread, by commands `C`.
 #[derive(Debug)]
@@ -31,19 +31,18 @@ pub struct Mailbox<C> {
 struct Desk<C> {
     commands: VecDeque<C>,
     ports: Vec<Arc<Shared>>,
+    is_stopped: bool,
 }
 
 impl<C: Send + 'static> Mailbox<C> {
     /// For a thread of this name, which [`spawn`](Self::spawn) starts.
-    ///
-    /// # Errors
-    /// What eventfd(2) says.
-    pub fn new(thread: &'static str) -> Result<Arc<Self>, Errno> {
+    pub(super) fn new(thread: &'static str) -> Result<Arc<Self>, Errno> {
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let wake = Fd::make(|| rustix::event::eventfd(0, flags))?;
         let desk = Desk {
             commands: VecDeque::new(),
             ports: Vec::new(),
+            is_stopped: false,
         };
         Ok(Arc::new(Self {
             thread,
@@ -53,33 +52,42 @@ impl<C: Send + 'static> Mailbox<C> {
     }
 
     /// Starts the thread. Its body returns when it is told to stop, or what epoll_wait(2) says.
-    ///
-    /// # Errors
-    /// When no thread can be had.
-    pub fn spawn(
+    pub(super) fn spawn(
         self: &Arc<Self>,
         body: impl FnOnce() -> Result<(), Errno> + Send + 'static,
     ) -> io::Result<JoinHandle<()>> {
         let mailbox = Arc::clone(self);
-        thread::spawn_without_signals(self.thread, move || {
+        spawn::without_signals(self.thread, move || {
             let mut ending = Ending { mailbox, why: None };
             ending.why = Some(body());
         })
     }
 
     /// The thread is to work for this port, which learns of its death.
-    pub fn enroll(&self, port: &Arc<Shared>) {
+    pub(super) fn enroll(&self, port: &Arc<Shared>) {
         match &mut *self.lock() {
             Some(desk) => desk.ports.push(Arc::clone(port)),
             None => port.fail(self.obituary("it had ended before the port was open")),
         }
     }
 
-    /// ... and no longer.
-    pub fn dismiss(&self, port: &Arc<Shared>) {
-        if let Some(desk) = &mut *self.lock() {
-            desk.ports.retain(|other| !Arc::ptr_eq(other, port));
+    /// ... and no longer. True if that was the last.
+    pub(super) fn dismiss(&self, port: &Arc<Shared>) -> bool {
+        match &mut *self.lock() {
+            Some(desk) => {
+                desk.ports.retain(|other| !Arc::ptr_eq(other, port));
+                desk.ports.is_empty()
+            }
+            None => true,
         }
+    }
+
+    /// Tells the thread to end.
+    pub(super) fn stop(&self) {
+        if let Some(desk) = &mut *self.lock() {
+            desk.is_stopped = true;
+        }
+        self.kick();
     }
 
     /// Asks the thread for something; dropped if it has ended.
@@ -90,18 +98,25 @@ impl<C: Send + 'static> Mailbox<C> {
         self.kick();
     }
 
+    /// Asks the thread for something, and waits until it says that it is done, or has ended.
+    pub fn ask(&self, command: impl FnOnce(SyncSender<()>) -> C) {
+        let (done, wait) = sync_channel(1);
+        self.send(command(done));
+        let _ = wait.recv();
+    }
+
     /// Has the thread look around.
     pub fn kick(&self) {
         // Refused only if it has been kicked too often already.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// What was asked for since the last time.
-    pub fn take(&self) -> VecDeque<C> {
+    /// For the thread: what was asked for since the last time, or `None` if it is to end.
+    pub fn take(&self) -> Option<VecDeque<C>> {
         let _ = rustix::io::read(&self.wake, &mut [0u8; 8]);
         let mut desk = self.lock();
-        let commands = desk.as_mut().map(|desk| &mut desk.commands);
-        commands.map(std::mem::take).unwrap_or_default()
+        let desk = desk.as_mut().filter(|desk| !desk.is_stopped)?;
+        Some(std::mem::take(&mut desk.commands))
     }
 
     /// Whether nobody reads it any more.
@@ -153,21 +168,7 @@ impl<C: Send + 'static> Drop for Ending<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::{SyncSender, sync_channel};
-
-    use crate::page::{PAGE_LEN, Page};
-    use bcl_os::bell::Bell;
-    use bcl_os::memfd::{self, Writers};
-
-    fn port() -> Arc<Shared> {
-        let (_, mapping) = memfd::create("port", PAGE_LEN, Writers::OnlyMe).unwrap();
-        let address = "127.0.0.1:7".parse().unwrap();
-        Arc::new(Shared::new(
-            address,
-            Page::new(mapping),
-            Bell::new().unwrap(),
-        ))
-    }
+    use crate::shared::tests::port;
 
     /// What a port says whose thread has ended so, after somebody has asked the thread for something in vain.
     fn after(body: impl FnOnce() -> Result<(), Errno> + Send + 'static) -> String {
@@ -185,7 +186,7 @@ mod tests {
         drop(go);
         assert!(wait.recv().is_err(), "nobody answers, and nobody waits");
         let _ = thread.unwrap().join();
-        assert!(mailbox.has_ended() && mailbox.take().is_empty());
+        assert!(mailbox.has_ended() && mailbox.take().is_none());
         let (done, wait) = sync_channel(1);
         mailbox.send(done);
         assert!(wait.recv().is_err());
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_was_closed_before_has_not_failed() {
+    fn a_port_that_has_left_before_has_not_failed() {
         let mailbox = Mailbox::<()>::new("bcl-test").unwrap();
         let port = port();
         mailbox.enroll(&port);

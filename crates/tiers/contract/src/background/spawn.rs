@@ -1,19 +1,19 @@
-//! Background threads of the library.
+//! Starting a thread on which no signal of the program is handled.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-/// Starts a background thread of the library, on which no signal of the program is handled.
-pub fn spawn_without_signals(
+/// Starts a thread of this name, on which no signal of the program is handled.
+pub fn without_signals(
     name: &str,
     body: impl FnOnce() + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let builder = Builder::new().name(name.into());
-    without_signals(|| builder.spawn(body))
+    with_all_blocked(|| builder.spawn(body))
 }
 
 /// The new thread inherits the mask: the program's signals are for the program's threads.
-fn without_signals<T>(spawn: impl FnOnce() -> T) -> T {
+fn with_all_blocked<T>(spawn: impl FnOnce() -> T) -> T {
     // SAFETY: both sets live on this stack; the mask of the calling thread is put back before returning.
     unsafe {
         let mut all = std::mem::zeroed::<libc::sigset_t>();

@@ -21,6 +21,7 @@ use bcl_proto::{Endpoint, Time};
 use bcl_tier::Shared;
 use bcl_types::Address;
 
+use crate::bridge::path_to;
 use crate::clock::now_ns;
 use crate::deferred::Deferred;
 use crate::interface::Interface;
@@ -112,6 +113,11 @@ impl Engine {
 
     pub fn knows(&self, peer: Address) -> bool {
         self.endpoint.knows(peer)
+    }
+
+    /// Whether the peer's node and number are such that packets reach it.
+    pub fn finds(&self, peer: Address) -> bool {
+        path_to(&self.nodes, peer).is_some()
     }
 
     /// Whether all that was sent has arrived.

@@ -22,9 +22,9 @@ use crate::lent::Lent;
 use crate::link::Reach;
 use crate::udp::UdpSource;
 
-/// How a port is to be opened.
+/// How a port is to be reached from other nodes.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish {
+pub struct NetConfig {
     /// A peer is given up after so much silence.
     pub dead_after: Duration,
     /// Who takes the packets.
@@ -110,21 +110,16 @@ pub fn packet_secret(key: &JobKey) -> [u8; 32] {
 
 impl Engine {
     /// Binds the UDP port that belongs to the port's number, at the node's address.
-    pub fn open(
-        shared: &Arc<Shared>,
-        key: &JobKey,
-        wish: Wish,
-        nodes: Nodes,
-    ) -> Result<Self, OpenError> {
+    pub fn open(shared: &Arc<Shared>, config: NetConfig, nodes: Nodes) -> Result<Self, OpenError> {
         let own = shared.address;
         let port = udp_port::of_port(own.port).ok_or(OpenError::NoUdpPort(own.port))?;
         let ip = own_ip(&nodes, own);
-        let secret = packet_secret(key);
+        let secret = packet_secret(shared.key());
         let mut reach = Reach::Socket(None);
-        let interface = match intercept(ip, own.port, secret, wish) {
+        let interface = match intercept(ip, own.port, secret, config) {
             Ok(interface) => interface,
             Err(why) if why.is_in_use() => return Err(OpenError::InUse(why)),
-            Err(why) if wish.interception == Interception::Always => {
+            Err(why) if config.interception == Interception::Always => {
                 return Err(OpenError::Interface(why));
             }
             Err(why) => {
@@ -132,8 +127,8 @@ impl Engine {
                 None
             }
         };
-        let mut config = Config::new(own, wall_clock_ns(), seed()?);
-        config.dead_after = Span(wish.dead_after.as_nanos() as u64);
+        let mut protocol = Config::new(own, wall_clock_ns(), seed()?);
+        protocol.dead_after = Span(config.dead_after.as_nanos() as u64);
         let (interface, udp) = match interface {
             Some(Intercepted {
                 interface,
@@ -142,8 +137,8 @@ impl Engine {
                 takes_singly,
                 takes_own,
             }) => {
-                config.interface_ring_bytes = ring_bytes;
-                config.interface_takes_singly = takes_singly;
+                protocol.interface_ring_bytes = ring_bytes;
+                protocol.interface_takes_singly = takes_singly;
                 reach = Reach::Interface { takes_own };
                 let udp = UdpSource::adopt(socket).map_err(OpenError::Socket)?;
                 (Some(interface), udp)
@@ -151,7 +146,7 @@ impl Engine {
             None => (None, UdpSource::bind(ip, port)?),
         };
         Ok(Self {
-            endpoint: Endpoint::new(config, &secret),
+            endpoint: Endpoint::new(protocol, &secret),
             udp,
             interface,
             reach,
@@ -171,12 +166,12 @@ fn intercept(
     ip: IpAddr,
     number: u16,
     secret: [u8; 32],
-    wish: Wish,
+    config: NetConfig,
 ) -> Result<Option<Intercepted>, Unavailable> {
-    match wish.interception {
+    match config.interception {
         Interception::Never => Ok(None),
         Interception::IfPossible | Interception::Always => {
-            Interface::open(ip, number, secret, wish.dead_after).map(Some)
+            Interface::open(ip, number, secret, config.dead_after).map(Some)
         }
     }
 }

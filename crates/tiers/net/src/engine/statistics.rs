@@ -1,8 +1,8 @@
 //! What people see of it.
 
 use bcl_os::sync::Ordering;
-use bcl_tier::LinkInfo;
 use bcl_tier::page::{CONNECTIONS, Counter};
+use bcl_tier::{Depths, LinkInfo};
 use bcl_types::Address;
 
 use super::Engine;
@@ -20,23 +20,17 @@ impl Engine {
             .collect()
     }
 
-    /// Adds this tier's queue depths to those in the port's page, and writes what else `bcl stat` shows of it.
-    pub fn publish(&self) {
-        let page = &self.shared.page;
+    pub fn publish(&self, sums: &mut Depths) {
         let depths = self.endpoint.depths();
-        let add = |counter, value: usize| {
-            let counter = page.counter(counter);
-            let sum = counter.load(Ordering::Relaxed) + value as u64;
-            counter.store(sum, Ordering::Relaxed);
-        };
-        add(Counter::PendingSends, depths.pending);
-        add(Counter::Unexpected, depths.unexpected);
-        add(Counter::Unreleased, depths.unreleased);
-        add(Counter::PeerMemory, depths.memory_bytes);
-        add(Counter::Peers, depths.peers);
+        sums.pending_sends += depths.pending;
+        sums.unexpected += depths.unexpected;
+        sums.unreleased += depths.unreleased;
+        sums.peer_memory_bytes += depths.memory_bytes;
+        sums.peers += depths.peers;
         self.publish_traffic();
     }
 
+    /// Writes what else `bcl stat` shows of the tier.
     fn publish_traffic(&self) {
         let (page, traffic, drops) = (
             &self.shared.page,

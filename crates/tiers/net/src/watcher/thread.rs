@@ -85,7 +85,10 @@ impl Watcher {
 
     /// False when told to stop.
     fn obey(&mut self) -> bool {
-        for command in self.mailbox.take() {
+        let Some(commands) = self.mailbox.take() else {
+            return false;
+        };
+        for command in commands {
             match command {
                 Command::Join(station) => {
                     self.next_number += 1;
@@ -102,7 +105,10 @@ impl Watcher {
                     drop(station);
                     let _ = done.send(());
                 }
-                Command::Stop => return false,
+                Command::Exit(done) => {
+                    self.watched.iter().for_each(Watched::say_goodbye);
+                    let _ = done.send(());
+                }
             }
         }
         true

@@ -7,6 +7,7 @@ use bcl_os::Fd;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
+use super::FAREWELL;
 use crate::station::Station;
 
 /// Time between two looks at a program that is at work on its port.
@@ -41,6 +42,11 @@ impl Watched {
 
     pub fn is_of(&self, station: &Arc<Station>) -> bool {
         Arc::ptr_eq(&self.station, station)
+    }
+
+    /// The process exits.
+    pub fn say_goodbye(&self) {
+        self.station.close(FAREWELL);
     }
 
     pub fn number(&self) -> u64 {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use bcl_os::sync::bump;
 use bcl_rings::Corrupt;
 use bcl_tier::page::{Counter, Page};
-use bcl_tier::{MessageId, SystemHandle, Target, Tier, Upcalls};
-use bcl_types::{Address, Cause, OpError};
+use bcl_tier::{MessageId, SystemHandle, Target, Upcalls};
+use bcl_types::{Address, Cause, Device, OpError};
 
 use super::fin;
 use super::inbox::Inbox;
@@ -92,7 +92,7 @@ impl Incoming {
             u64::from(message.len_bytes),
         );
         let handle = SystemHandle {
-            tier: Tier::Shm,
+            device: Device::Shm,
             slot: ctx.slot,
             link: link.id,
             number,
@@ -305,7 +305,7 @@ impl Incoming {
         let number = self.arrived as u32;
         self.arrived += 1;
         MessageId {
-            tier: Tier::Shm,
+            device: Device::Shm,
             slot: ctx.slot,
             link: link.id,
             number,
@@ -338,7 +338,7 @@ impl Incoming {
         for (number, (channel, _)) in self.waiting.drain() {
             up.withdrawn(
                 MessageId {
-                    tier: Tier::Shm,
+                    device: Device::Shm,
                     slot: ctx.slot,
                     link: link_id,
                     number,

@@ -1,14 +1,18 @@
 //! All connections of one port: the shm tier as the library above sees it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bcl_node::Folder;
 use bcl_os::cancel;
 use bcl_os::sleep::Sleeper;
 use bcl_os::sync::{Ordering, bump};
-use bcl_tier::page::{Counter, Page};
-use bcl_tier::{LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Upcalls};
-use bcl_types::{Address, Cause, OpError, OpId};
+use bcl_tier::page::Counter;
+use bcl_tier::{
+    Claim, Depths, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier, Upcalls,
+    WaitSet,
+};
+use bcl_types::{Address, Cause, Device, OpError, OpId, SYSTEM_MAX};
 
 use super::incoming::Context;
 use super::link::Link;
@@ -28,6 +32,8 @@ pub struct ShmPort {
     shared: Arc<ShmShared>,
     service: Service,
     folder: Arc<Folder>,
+    /// Until the port is closed.
+    claim: Option<Claim>,
     peers: Peers,
     polls: u32,
     sleeper: Sleeper,
@@ -46,45 +52,38 @@ macro_rules! context {
 }
 
 impl ShmPort {
-    pub(crate) fn new(shared: Arc<ShmShared>, service: Service, folder: Arc<Folder>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<ShmShared>,
+        service: Service,
+        folder: Arc<Folder>,
+        claim: Claim,
+    ) -> Self {
         Self {
             port: Arc::clone(&shared.port),
             shared,
             service,
             folder,
+            claim: Some(claim),
             peers: Peers::default(),
             polls: 0,
             sleeper: Sleeper::default(),
             links_up: 0,
         }
     }
+}
 
-    /// What all tiers of the port share.
-    pub fn shared(&self) -> &Arc<Shared> {
-        &self.port
-    }
-
-    /// Whether there is a connection with this peer, or an attempt at one.
+impl Tier for ShmPort {
     #[inline]
-    pub fn knows(&mut self, peer: Address) -> bool {
+    fn knows(&mut self, peer: Address) -> bool {
         self.peers.find(peer).is_some()
     }
 
-    /// Whether this peer's name is in the folder, so that a connection can be attempted.
-    pub fn finds(&self, peer: Address) -> bool {
+    fn finds(&self, peer: Address) -> bool {
         self.folder.holds(peer)
     }
 
-    /// Counters and identity, as everybody sees them.
-    pub fn page(&self) -> &Page {
-        &self.port.page
-    }
-
-    /// Sends a system message (at most [`SYSTEM_MAX`](bcl_types::SYSTEM_MAX) bytes). True: it is with the receiver
-    /// already and no completion follows. False: a copy waits under the name that `name` gives it, and `sent`
-    /// will be called.
     #[inline]
-    pub fn send_system<U: Upcalls>(
+    fn send_system<U: Upcalls>(
         &mut self,
         to: Address,
         data: &[u8],
@@ -114,34 +113,44 @@ impl ShmPort {
         false
     }
 
-    /// Sends a message to the system channel now or not at all; false if it was dropped, for want of room or of a
-    /// connection, which then is set up ([SHM-4.3]).
+    fn unreliable_max(&mut self, _to: Address, _up: &mut impl Upcalls) -> usize {
+        SYSTEM_MAX
+    }
+
+    /// [SHM-4.3]
     #[inline]
-    pub fn send_unreliable(&mut self, to: Address, data: &[u8], up: &mut impl Upcalls) -> bool {
+    fn send_unreliable(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        up: &mut impl Upcalls,
+    ) -> Result<bool, usize> {
+        if data.len() > SYSTEM_MAX {
+            return Err(SYSTEM_MAX);
+        }
         let slot = self.peer_for(to);
         let Some(peer) = self.peers.get_mut(slot) else {
-            return false;
+            return Ok(false);
         };
         let handled = peer.incoming.handled();
         let Some(link) = &mut peer.link else {
-            return false;
+            return Ok(false);
         };
         match peer.out.try_system(link, handled, data, &self.port.page) {
             Ok(true) => {
                 link.after_cells(&self.port.page);
-                true
+                Ok(true)
             }
-            Ok(false) => false,
+            Ok(false) => Ok(false),
             Err(_) => {
                 self.cut(slot, up);
-                false
+                Ok(false)
             }
         }
     }
 
-    /// Sends on a normal channel; `sent` is called when it is complete.
     #[inline]
-    pub fn send_normal(
+    fn send_normal(
         &mut self,
         to: Address,
         channel: u16,
@@ -172,9 +181,8 @@ impl ShmPort {
         }
     }
 
-    /// Starts a one-sided operation; `rma_done` is called when it is complete, perhaps before this returns.
     #[inline]
-    pub fn rma(&mut self, to: Address, op: RmaOp, up: &mut impl Upcalls) {
+    fn rma(&mut self, to: Address, op: RmaOp, up: &mut impl Upcalls) {
         let slot = self.peer_for(to);
         let ctx = context!(self, slot, to);
         let Some(peer) = self.peers.get_mut(slot) else {
@@ -195,8 +203,7 @@ impl ShmPort {
         }
     }
 
-    /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
-    pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
+    fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
         // Its sender may have ended, and the message with it ([SEM-7.4]).
         if self.shared.has_notices() {
             self.take_notices(up);
@@ -221,9 +228,8 @@ impl ShmPort {
         found
     }
 
-    /// Gives a system message back. False if it was given back before.
     #[inline]
-    pub fn release(&mut self, message: &SystemHandle) -> bool {
+    fn release(&mut self, message: &SystemHandle) -> bool {
         let Some(peer) = self.peers.get_mut(message.slot) else {
             return false;
         };
@@ -241,9 +247,8 @@ impl ShmPort {
         true
     }
 
-    /// One round over the active peers. Returns whether anything moved.
     #[inline]
-    pub fn poll(&mut self, up: &mut impl Upcalls) -> bool {
+    fn poll(&mut self, up: &mut impl Upcalls) -> bool {
         let mut moved = false;
         if self.shared.has_notices() {
             moved |= self.take_notices(up);
@@ -264,6 +269,78 @@ impl ShmPort {
         moved
     }
 
+    fn arm(&mut self, up: &mut impl Upcalls) -> bool {
+        let mut hopes_for_more = false;
+        for peer in self.peers.all() {
+            hopes_for_more |= peer.wish();
+        }
+        let page = &self.port.page;
+        if self.is_armed() {
+            if !hopes_for_more {
+                return true;
+            }
+            // A peer that has looked before we wished for more did not ring: fall asleep anew.
+            self.sleeper.awake(page.sleep_epoch());
+        }
+        if !self.sleeper.fall_asleep(page.sleep_epoch()) {
+            page.senders_fence().store(1, Ordering::Relaxed);
+        }
+        if self.poll_all(up) {
+            self.disarm();
+            return false;
+        }
+        true
+    }
+
+    #[inline]
+    fn is_armed(&self) -> bool {
+        self.sleeper.is_asleep()
+    }
+
+    fn disarm(&mut self) {
+        if self.is_armed() {
+            self.sleeper.awake(self.port.page.sleep_epoch());
+            self.port.bell.silence();
+        }
+    }
+
+    /// Peers ring the bell.
+    fn wait_set(&self) -> Option<Arc<dyn WaitSet>> {
+        None
+    }
+
+    fn links(&self) -> Vec<(Address, LinkInfo)> {
+        let peers = self.peers.all().filter(|peer| !peer.gone);
+        peers
+            .filter_map(|peer| Some((peer.address, describe(peer.link.as_ref()?))))
+            .collect()
+    }
+
+    fn publish(&self, depths: &mut Depths) {
+        for peer in self.peers.all() {
+            depths.pending_sends += peer.pending();
+            depths.unexpected += peer.incoming.unexpected();
+            depths.unreleased += peer.incoming.inbox.unreleased();
+            if let Some(link) = &peer.link {
+                depths.peer_memory_bytes += link.segment_len_bytes;
+                depths.peers += 1;
+            }
+        }
+    }
+
+    /// There is nothing to linger for: what was sent lies with the receiver.
+    fn close(&mut self, _linger: Duration) {
+        for peer in self.peers.all() {
+            if let Some(link) = &peer.link {
+                link.pair.my_wishes().closing.store(1, Ordering::SeqCst);
+            }
+        }
+        self.service.close_port(&self.shared);
+        self.claim = None;
+    }
+}
+
+impl ShmPort {
     #[inline]
     fn poll_at(&mut self, position: usize, up: &mut impl Upcalls) -> bool {
         let Some(&slot) = self.peers.connected().get(position) else {
@@ -302,82 +379,6 @@ impl ShmPort {
             }
         }
         moved
-    }
-
-    /// Falls asleep in the eyes of the peers: from now on they ring the bell. False if there was something
-    /// to do after all; then the port is awake again ([SHM-6.1]).
-    pub fn arm(&mut self, up: &mut impl Upcalls) -> bool {
-        let mut hopes_for_more = false;
-        for peer in self.peers.all() {
-            hopes_for_more |= peer.wish();
-        }
-        let page = &self.port.page;
-        if self.is_armed() {
-            if !hopes_for_more {
-                return true;
-            }
-            // A peer that has looked before we wished for more did not ring: fall asleep anew.
-            self.sleeper.awake(page.sleep_epoch());
-        }
-        if !self.sleeper.fall_asleep(page.sleep_epoch()) {
-            page.senders_fence().store(1, Ordering::Relaxed);
-        }
-        if self.poll_all(up) {
-            self.disarm();
-            return false;
-        }
-        true
-    }
-
-    /// Whether peers believe the port asleep.
-    #[inline]
-    pub fn is_armed(&self) -> bool {
-        self.sleeper.is_asleep()
-    }
-
-    /// Awake again: peers stop ringing.
-    pub fn disarm(&mut self) {
-        if self.is_armed() {
-            self.sleeper.awake(self.port.page.sleep_epoch());
-            self.port.bell.silence();
-        }
-    }
-
-    /// Remembers a sleep or a yield.
-    pub fn count(&self, counter: Counter) {
-        bump(self.port.page.counter(counter), 1);
-    }
-
-    /// What is connected, for people.
-    pub fn links(&self) -> Vec<(Address, LinkInfo)> {
-        let peers = self.peers.all().filter(|peer| !peer.gone);
-        peers
-            .filter_map(|peer| Some((peer.address, describe(peer.link.as_ref()?))))
-            .collect()
-    }
-
-    /// Writes the queue depths into the page, where `bcl stat` reads them.
-    pub fn publish_depths(&self) {
-        let (mut pending, mut unexpected, mut unreleased, mut memory, mut count) = (0, 0, 0, 0, 0);
-        for peer in self.peers.all() {
-            pending += peer.pending();
-            unexpected += peer.incoming.unexpected();
-            unreleased += peer.incoming.inbox.unreleased();
-            if let Some(link) = &peer.link {
-                memory += link.segment_len_bytes;
-                count += 1;
-            }
-        }
-        let set = |counter, value: usize| {
-            self.page()
-                .counter(counter)
-                .store(value as u64, Ordering::Relaxed)
-        };
-        set(Counter::PendingSends, pending);
-        set(Counter::Unexpected, unexpected);
-        set(Counter::Unreleased, unreleased);
-        set(Counter::PeerMemory, memory);
-        set(Counter::Peers, count);
     }
 
     #[inline]
@@ -560,16 +561,6 @@ impl ShmPort {
             false => up.peer_unreached(address),
         }
     }
-
-    /// Gives everything back: peers are told, the name is free, nothing of ours is touched any more.
-    pub fn close(&mut self) {
-        for peer in self.peers.all() {
-            if let Some(link) = &peer.link {
-                link.pair.my_wishes().closing.store(1, Ordering::SeqCst);
-            }
-        }
-        self.service.close_port(&self.shared);
-    }
 }
 
 /// A peer without its link, so that both can be borrowed at once.
@@ -584,5 +575,8 @@ fn describe(link: &Link) -> LinkInfo {
         Ok(_) => "single copy (process_vm_readv)".to_owned(),
         Err(why) => format!("pipelined through shared memory: {why}"),
     };
-    LinkInfo { tier: "shm", copy }
+    LinkInfo {
+        device: Device::Shm,
+        copy,
+    }
 }

@@ -2,15 +2,16 @@
 //! steps the peer writes cells in order, or anything anywhere in the segment.
 
 use std::os::fd::AsFd;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use bcl_node::JobKey;
 use bcl_os::bell::Bell;
 use bcl_os::mapping::Mapping;
 use bcl_os::memfd::{self, Writers};
 use bcl_rings::Corrupt;
 use bcl_rings::pair::{Geometry, PairEnd, Side};
 use bcl_tier::page::{PAGE_LEN, Page};
-use bcl_tier::{LinkInfo, MessageId, Source, SystemHandle, Target, Upcalls};
+use bcl_tier::{Friends, LinkInfo, MessageId, Shared, Source, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, Cause, NodeId, OpError, OpId};
 
 use super::Input;
@@ -232,7 +233,14 @@ fn context(from: Address, counters: &Page) -> Context<'_> {
         slot: 0,
         from,
         counters,
-        service: SERVICE.get_or_init(|| Service::join(from).expect("the service thread starts")),
+        service: SERVICE.get_or_init(|| {
+            let friends = Friends {
+                key: JobKey::of_user(0),
+                allow_uids: Vec::new(),
+            };
+            let port = Shared::new(from, friends).expect("a page and a bell");
+            Service::join(&Arc::new(port)).expect("the service thread starts")
+        }),
     }
 }
 

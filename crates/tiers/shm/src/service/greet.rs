@@ -159,7 +159,7 @@ fn welcome_or_refuse(state: &mut State, port: Address, sock: Fd) {
     let uid = peer_credentials(&sock).map(|peer| peer.uid);
     if !uid
         .as_ref()
-        .is_ok_and(|uid| shared.allows(*uid, &shared.key))
+        .is_ok_and(|uid| shared.port.allows(*uid, shared.port.key()))
     {
         let _ = fdpass::send(&sock, &refuse(Reason::Uid, uid.unwrap_or(u32::MAX)), &[]);
         state.count(port, Counter::RefusedUid);
@@ -245,7 +245,7 @@ fn on_hello(state: &State, visitor: &Visitor, bytes: &[u8]) -> Result<Server, Ov
     let key = if wants_stat {
         &stat_key
     } else {
-        &port.shared.key
+        port.shared.port.key()
     };
     let nonce = Nonce::random().map_err(|_| Over)?;
     match Server::on_hello(key, visitor.port, nonce, bytes) {
@@ -262,7 +262,7 @@ fn on_hello(state: &State, visitor: &Visitor, bytes: &[u8]) -> Result<Server, Ov
 
 /// By the key of the job somebody may have been let in whose uid says nothing: who wants counters does not prove that key.
 fn may_see_counters(sock: &Fd, shared: &ShmShared, stat_key: &JobKey) -> bool {
-    peer_credentials(sock).is_ok_and(|peer| shared.allows(peer.uid, stat_key))
+    peer_credentials(sock).is_ok_and(|peer| shared.port.allows(peer.uid, stat_key))
 }
 
 fn fail(state: &State, visitor: &Visitor, failure: &bcl_node::handshake::Failure) {
@@ -312,7 +312,7 @@ fn show_counters(state: &State, visitor: &Visitor, server: Server) {
     let Some(port) = state.ports.get(&visitor.port) else {
         return visitor.refuse((Reason::Closing, 0));
     };
-    let page = [port.shared.page_fd.as_fd()];
+    let page = [port.shared.port.page_fd.as_fd()];
     if let Err(FdPassError::NoDescriptors) =
         fdpass::send(&visitor.sock, &server.welcome(&[]), &page)
     {
@@ -379,7 +379,7 @@ fn admit(state: &mut State, token: Token, visitor: Visitor, welcome: Box<Welcome
         return visitor.refuse((Reason::Closing, 0));
     };
     let shared = Arc::clone(&port.shared);
-    let mut fds = vec![shared.page_fd.as_fd(), shared.port.bell.ringer()];
+    let mut fds = vec![shared.port.page_fd.as_fd(), shared.port.bell.ringer()];
     fds.extend(welcome.pidfd.as_ref().map(AsFd::as_fd));
     match fdpass::send(&visitor.sock, &welcome.bytes, &fds) {
         Ok(()) => {}

@@ -143,7 +143,7 @@ fn dial(state: &mut State, token: Token) {
 }
 
 fn is_allowed(sock: &Fd, shared: &ShmShared) -> bool {
-    peer_credentials(sock).is_ok_and(|peer| shared.allows(peer.uid, &shared.key))
+    peer_credentials(sock).is_ok_and(|peer| shared.port.allows(peer.uid, shared.port.key()))
 }
 
 fn hello(
@@ -159,7 +159,7 @@ fn hello(
         .map(|port| port.shared.clone())
         .ok_or(Errno::BADF)?;
     let nonce = Nonce::random().map_err(|_| Errno::CONNREFUSED)?;
-    let (client, hello) = Client::start(&shared.key, Purpose::Connect, port, to, nonce);
+    let (client, hello) = Client::start(shared.port.key(), Purpose::Connect, port, to, nonce);
     match fdpass::send(&sock, &hello, &[]) {
         // A peer that has closed already may have said why.
         Ok(()) | Err(FdPassError::Closed) => {}
@@ -273,7 +273,7 @@ fn show(
     let shared = calling_port(state, token).ok_or(Some(OpError::NoPort))?;
     let mut fds = vec![
         proof.segment.as_fd(),
-        shared.page_fd.as_fd(),
+        shared.port.page_fd.as_fd(),
         shared.port.bell.ringer(),
     ];
     fds.extend(proof.pidfd.as_ref().map(AsFd::as_fd));

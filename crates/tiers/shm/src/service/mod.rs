@@ -17,23 +17,23 @@ mod turn_away;
 
 pub use shared::ShmShared;
 
-use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bcl_node::{Bound, Folder};
-use bcl_os::PerProcess;
 use bcl_os::mapping::Mapping;
-use bcl_tier::{RmaOp, exit};
+use bcl_tier::{Background, Body, RmaOp, Shared};
 use bcl_types::{Address, Cause, OpError, OpId};
 use rustix::io::Errno;
 
 use crate::engine::link::Link;
 use crate::engine::link::LinkId;
 use crate::engine::rma::WindowInfo;
-use crate::open::OpenError;
+
+/// How long a process that exits waits until its peers have been told.
+const FAREWELL: Duration = Duration::from_millis(200);
 
 /// How long messages are copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -126,11 +126,22 @@ enum Command {
         status: i32,
         done: SyncSender<()>,
     },
-    Stop,
 }
 
 /// How ports reach the thread.
-type Mailbox = bcl_tier::background::Mailbox<Command>;
+type Mailbox = bcl_tier::Mailbox<Command>;
+
+static THREAD: Background<Command> = Background::new("bcl-service", prepare, farewell);
+
+fn prepare(mailbox: &Arc<Mailbox>) -> io::Result<Body> {
+    let state = state::State::new(Arc::clone(mailbox))?;
+    Ok(Box::new(move || run::run(state)))
+}
+
+/// Called when the process exits: tells the peers of all ports the status, and removes the names.
+fn farewell(status: i32) {
+    THREAD.ask_within(FAREWELL, |done| Command::Exit { status, done });
+}
 
 /// A port's way to the thread.
 #[derive(Debug, Clone)]
@@ -138,47 +149,14 @@ pub struct Service {
     mailbox: Arc<Mailbox>,
 }
 
-/// The thread of this process, while any port is open.
-struct Running {
-    service: Service,
-    thread: Option<JoinHandle<()>>,
-    ports: BTreeSet<Address>,
-}
-
-static RUNNING: PerProcess<Mutex<Option<Running>>> = PerProcess::new(Mutex::default);
-
-fn running() -> MutexGuard<'static, Option<Running>> {
-    RUNNING.get().lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Service {
-    /// The running thread, or a new one, for one more port. The thread tells ports apart by their address, so
-    /// that two with the same, in different folders, are refused.
-    pub(crate) fn join(address: Address) -> Result<Self, OpenError> {
-        exit::at_exit(farewell);
-        let mut current = running();
-        // One that has died does nothing for anybody: its ports know, and another begins.
-        drop(current.take_if(|running| running.service.mailbox.has_ended()));
-        if current.is_none() {
-            *current = Some(Running::start().map_err(OpenError::Thread)?);
-        }
-        match current.as_mut() {
-            Some(running) => {
-                if !running.ports.insert(address) {
-                    return Err(OpenError::Twice(address));
-                }
-                Ok(running.service.clone())
-            }
-            None => {
-                let error = std::io::Error::other("the service thread did not start");
-                Err(OpenError::Thread(error))
-            }
-        }
+    /// The running thread, or a new one, for one more port.
+    pub(crate) fn join(port: &Arc<Shared>) -> io::Result<Self> {
+        THREAD.join(port).map(|mailbox| Self { mailbox })
     }
 
     /// Hands a new port over.
     pub(crate) fn open_port(&self, shared: Arc<ShmShared>, bound: Bound, folder: Arc<Folder>) {
-        self.mailbox.enroll(&shared.port);
         self.mailbox.send(Command::Open {
             shared,
             bound,
@@ -188,34 +166,9 @@ impl Service {
 
     /// Returns when the thread no longer touches anything of the port; the last port ends the thread.
     pub(crate) fn close_port(&self, shared: &Arc<ShmShared>) {
-        self.mailbox.dismiss(&shared.port);
-        let (done, wait) = std::sync::mpsc::sync_channel(1);
-        self.mailbox.send(Command::Close {
-            port: shared.port.address,
-            done,
-        });
-        let _ = wait.recv();
-        self.leave(shared.port.address);
-    }
-
-    /// One port fewer.
-    fn leave(&self, port: Address) {
-        let mut current = running();
-        let Some(running) = current
-            .as_mut()
-            .filter(|running| Arc::ptr_eq(&running.service.mailbox, &self.mailbox))
-        else {
-            return;
-        };
-        running.ports.remove(&port);
-        if running.ports.is_empty() {
-            let mut last = current.take();
-            drop(current);
-            self.mailbox.send(Command::Stop);
-            if let Some(thread) = last.as_mut().and_then(|running| running.thread.take()) {
-                let _ = thread.join();
-            }
-        }
+        let port = shared.port.address;
+        self.mailbox.ask(|done| Command::Close { port, done });
+        THREAD.leave(&self.mailbox, &shared.port);
     }
 
     pub(crate) fn connect(&self, shared: &ShmShared, to: Address) {
@@ -244,37 +197,8 @@ impl Service {
 
     /// Returns when the thread no longer touches memory of the connection's operations.
     pub(crate) fn drop_link(&self, link: LinkId) {
-        let (done, wait) = std::sync::mpsc::sync_channel(1);
-        self.mailbox.send(Command::DropLink { link, done });
-        let _ = wait.recv();
+        self.mailbox.ask(|done| Command::DropLink { link, done });
     }
-}
-
-impl Running {
-    fn start() -> Result<Self, std::io::Error> {
-        let mailbox = Mailbox::new("bcl-service")?;
-        let state = state::State::new(Arc::clone(&mailbox))?;
-        let thread = mailbox.spawn(move || run::run(state))?;
-        Ok(Self {
-            service: Service { mailbox },
-            thread: Some(thread),
-            ports: BTreeSet::new(),
-        })
-    }
-}
-
-/// Called when the process exits: tells the peers of all ports the status, and removes the names.
-fn farewell(status: i32) {
-    let service = match RUNNING.get().try_lock() {
-        Ok(current) => current.as_ref().map(|running| running.service.clone()),
-        Err(_) => None,
-    };
-    let Some(service) = service else {
-        return;
-    };
-    let (done, wait) = std::sync::mpsc::sync_channel(1);
-    service.mailbox.send(Command::Exit { status, done });
-    let _ = wait.recv_timeout(Duration::from_millis(200));
 }
 
 /// What an errno of making a connection means for the operations that wait for it.

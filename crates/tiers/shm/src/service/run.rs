@@ -68,7 +68,10 @@ fn on_timer(state: &mut State, token: Token) {
 
 /// Returns false when it is time to stop.
 fn take_commands(state: &mut State) -> bool {
-    for command in state.mailbox.clone().take() {
+    let Some(commands) = state.mailbox.take() else {
+        return false;
+    };
+    for command in commands {
         match command {
             Command::Open {
                 shared,
@@ -105,7 +108,6 @@ fn take_commands(state: &mut State) -> bool {
                 }
                 let _ = done.send(());
             }
-            Command::Stop => return false,
         }
     }
     true

@@ -2,49 +2,29 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bcl_node::{JobKey, uid_allowed};
-use bcl_os::Fd;
 use bcl_os::sync::{AtomicBool, Ordering};
 use bcl_tier::Shared;
 
 use super::{CopyMode, Notice};
 
-/// See the module.
+/// A port as its program and the service thread see it.
 #[derive(Debug)]
 pub struct ShmShared {
     /// What all tiers share.
     pub port: Arc<Shared>,
-    pub page_fd: Fd,
-    pub key: JobKey,
-    pub allow_uids: Vec<u32>,
     pub copy_mode: CopyMode,
     notices: Mutex<Vec<Notice>>,
     has_notices: AtomicBool,
 }
 
 impl ShmShared {
-    pub fn new(
-        port: Arc<Shared>,
-        page_fd: Fd,
-        key: JobKey,
-        allow_uids: Vec<u32>,
-        copy_mode: CopyMode,
-    ) -> Self {
+    pub fn new(port: Arc<Shared>, copy_mode: CopyMode) -> Self {
         Self {
             port,
-            page_fd,
-            key,
-            allow_uids,
             copy_mode,
             notices: Mutex::default(),
             has_notices: AtomicBool::new(false),
         }
-    }
-
-    /// Whether this user may be talked to, who will prove that it knows `key`.
-    pub fn allows(&self, uid: u32, key: &JobKey) -> bool {
-        let own_uid = rustix::process::geteuid().as_raw();
-        uid_allowed(uid, own_uid, &self.allow_uids, key)
     }
 
     #[inline]
