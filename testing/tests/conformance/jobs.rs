@@ -1,7 +1,7 @@
 //! SEM-2: who may reach whom. Other users and versions need processes of their own.
 
-use bcl::stat::{Counter, attach};
 use bcl::{JobKey, OpError};
+use bcl_observe::{Counter, attach};
 use bcl_testing::{PortLike, conformance};
 
 conformance! {

@@ -4,7 +4,7 @@
 use std::env;
 use std::time::{Duration, Instant};
 
-use bcl::stat::{Connection, Counter};
+use bcl_observe::{Connection, Counter};
 use bcl_testing::PATIENCE;
 use bcl_testing::netns::Tap;
 use bcl_testing::peer::Peer;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use bcl::Folder;
-use bcl::stat::{Attached, attach};
+use bcl_observe::{Attached, attach};
 use bcl_testing::agent::Agent;
 use bcl_testing::netns::{Cluster, INTERFACE, cluster};
 use bcl_testing::peer::{Peer, prepare, program};

@@ -1,7 +1,7 @@
 //! Unreliable messages between hosts on a bad network: some are lost, none comes twice, and none comes damaged.
 //! SEM-4.7
 
-use bcl::stat::Counter;
+use bcl_observe::Counter;
 use bcl_testing::netns::Faults;
 
 use crate::lab::Lab;

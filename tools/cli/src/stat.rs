@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bcl::stat::{Attached, Counter, attach};
 use bcl::{Address, Device, Folder, NodeId};
+use bcl_observe::{Attached, Counter, CounterKind, Numbers, attach};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -59,18 +59,6 @@ const COLUMNS: [(&str, Counter); 10] = [
     ("peers", Counter::Peers),
 ];
 
-/// What stands at a level instead of growing; a rate of these would say nothing.
-const LEVELS: [Counter; 6] = [
-    Counter::PendingSends,
-    Counter::Posted,
-    Counter::Unexpected,
-    Counter::Unreleased,
-    Counter::Peers,
-    Counter::PeerMemory,
-];
-
-type Numbers = Vec<(Counter, f64)>;
-
 /// Prints once, or until interrupted.
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.agent {
@@ -91,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let totals = watched.ports.iter();
     let totals: Vec<_> = totals
-        .map(|(address, port)| (*address, port.read()))
+        .map(|(address, port)| (*address, port.numbers()))
         .collect();
     show(arguments, &watched, &totals, "")?;
     let Some(pause) = arguments.watch else {
@@ -101,13 +89,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let before = watched.read();
         let begin = Instant::now();
         thread::sleep(pause);
-        let seconds = begin.elapsed().as_secs_f64();
+        let time = begin.elapsed();
         let now = watched.read();
         let rates: Vec<_> = now
             .iter()
             .filter_map(|(address, now)| {
                 let before = before.get(address)?;
-                Some((*address, rates(before, now, seconds)))
+                Some((*address, now.rates_since(before, time)))
             })
             .collect();
         if !arguments.json {
@@ -141,7 +129,7 @@ fn connections(watched: &Watched, as_json: bool) -> Result<()> {
         ))?;
     }
     for (address, port) in &watched.ports {
-        for connection in port.0.connections() {
+        for connection in port.connections() {
             let node = NodeId(connection.node.into());
             let peer = Address {
                 node,
@@ -202,19 +190,9 @@ fn parse_pause(text: &str) -> std::result::Result<Duration, String> {
 /// The ports that are looked at.
 #[derive(Default)]
 struct Watched {
-    ports: BTreeMap<Address, Port>,
+    ports: BTreeMap<Address, Attached>,
     /// Those that have been complained about: once is enough.
     refused: BTreeMap<Address, String>,
-}
-
-struct Port(Attached);
-
-impl Port {
-    fn read(&self) -> Numbers {
-        let all = Counter::ALL.iter();
-        all.map(|counter| (*counter, self.0.read(*counter) as f64))
-            .collect()
-    }
 }
 
 impl Watched {
@@ -229,7 +207,7 @@ impl Watched {
                 continue;
             }
             match attach(folder, address) {
-                Ok(attached) => drop(self.ports.insert(address, Port(attached))),
+                Ok(attached) => drop(self.ports.insert(address, attached)),
                 Err(error) => {
                     complaints += 1;
                     let text = error.to_string();
@@ -250,7 +228,7 @@ impl Watched {
     fn read(&self) -> BTreeMap<Address, Numbers> {
         let ports = self.ports.iter();
         ports
-            .map(|(address, port)| (*address, port.read()))
+            .map(|(address, port)| (*address, port.numbers()))
             .collect()
     }
 }
@@ -266,19 +244,6 @@ fn alive(folder: &Folder, arguments: &Arguments) -> Result<Vec<Address>> {
     Ok(alive.map(|(address, _)| address).collect())
 }
 
-/// What was added per second; levels as they are now.
-fn rates(before: &Numbers, now: &Numbers, seconds: f64) -> Numbers {
-    let pairs = before.iter().zip(now);
-    pairs
-        .map(
-            |((_, before), (counter, now))| match LEVELS.contains(counter) {
-                true => (*counter, *now),
-                false => (*counter, (now - before) / seconds),
-            },
-        )
-        .collect()
-}
-
 fn show(
     arguments: &Arguments,
     watched: &Watched,
@@ -288,7 +253,7 @@ fn show(
     if arguments.json {
         let lines = rows.iter();
         return lines
-            .map(|(address, numbers)| object(*address, &watched.ports[address].0, numbers, suffix))
+            .map(|(address, numbers)| object(*address, &watched.ports[address], numbers, suffix))
             .try_for_each(|object| output::json(&object));
     }
     let per_second = if suffix.is_empty() {
@@ -303,7 +268,7 @@ fn show(
         true => rows.iter().try_for_each(|(address, numbers)| {
             output::line(format_args!("{address}{per_second}"))?;
             numbers.iter().try_for_each(|(counter, value)| {
-                let (name, help) = (counter.name(), counter.help().trim());
+                let (name, help) = (counter.name(), counter.help());
                 output::line(format_args!("  {name:<20} {value:>16.0}  {help}"))
             })
         }),
@@ -320,11 +285,10 @@ fn table(watched: &Watched, rows: &[(Address, Numbers)], per_second: &str) -> Re
         heads.collect::<String>()
     ))?;
     rows.iter().try_for_each(|(address, numbers)| {
-        let pid = watched.ports[address].0.identity().pid;
-        let cells = COLUMNS.iter().map(|(_, column)| {
-            let found = numbers.iter().find(|(counter, _)| counter == column);
-            format!(" {:>12.0}", found.map_or(0.0, |(_, value)| *value))
-        });
+        let pid = watched.ports[address].identity().pid;
+        let cells = COLUMNS
+            .iter()
+            .map(|(_, column)| format!(" {:>12.0}", numbers.get(*column)));
         let cells: String = cells.collect();
         output::line(format_args!("{:<21} {pid:>8}{cells}", address.to_string()))
     })
@@ -338,9 +302,10 @@ fn object(address: Address, port: &Attached, numbers: &Numbers, suffix: &str) ->
     object.insert("pid".into(), json!(identity.pid));
     object.insert("uid".into(), json!(identity.uid));
     object.insert("asleep".into(), json!(port.is_asleep()));
-    for (counter, value) in numbers {
-        let (name, value) = match LEVELS.contains(counter) || suffix.is_empty() {
-            true => (counter.name().to_owned(), json!(*value as u64)),
+    for (counter, value) in numbers.iter() {
+        let is_level = counter.kind() == CounterKind::Level;
+        let (name, value) = match is_level || suffix.is_empty() {
+            true => (counter.name().to_owned(), json!(value as u64)),
             false => (format!("{}{suffix}", counter.name()), json!(value)),
         };
         object.insert(name, value);
@@ -351,14 +316,6 @@ fn object(address: Address, port: &Attached, numbers: &Numbers, suffix: &str) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_are_differences_over_time_and_levels_stay() {
-        let before = vec![(Counter::SystemSent, 10.0), (Counter::Posted, 7.0)];
-        let now = vec![(Counter::SystemSent, 30.0), (Counter::Posted, 5.0)];
-        let rates = rates(&before, &now, 2.0);
-        assert_eq!(rates, [(Counter::SystemSent, 10.0), (Counter::Posted, 5.0)]);
-    }
 
     #[test]
     fn a_pause_is_a_positive_number_of_seconds() {

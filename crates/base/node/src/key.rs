@@ -159,6 +159,11 @@ impl JobKey {
         mac.finalize().into_bytes().into()
     }
 
+    /// What the packets of the job are checked with between nodes ([WIRE-3.3]).
+    pub fn packet_secret(&self) -> [u8; 32] {
+        self.derive("bcl udp")
+    }
+
     /// A message authentication code over what is fed to it next.
     pub(crate) fn mac(&self) -> Hmac<Sha256> {
         keyed(&self.bytes)

@@ -21,11 +21,9 @@
 //! [`Event`]. The semantics are numbered rules in `spec/semantics.md`, cited as `SEM-x.y`.
 
 pub mod job;
-pub mod net_info;
 mod options;
 mod port;
 mod shared;
-pub mod stat;
 mod window;
 
 pub use bcl_node::{

@@ -1,9 +1,14 @@
 //! Which UDP port belongs to which port number ([WIRE-1.1]): one range, so that one firewall rule permits all.
 
+use core::ops::RangeInclusive;
+
 /// The UDP port of port number 0, which does not exist.
 pub const UDP_BASE: u16 = 20_000;
 /// The last port number that other nodes can reach.
 pub const LAST_PORT: u16 = 8191;
+
+/// All of them, for one rule of a firewall.
+pub const ALL: RangeInclusive<u16> = UDP_BASE + 1..=UDP_BASE + LAST_PORT;
 
 /// The UDP port of a port number, if other nodes can reach it.
 pub fn of_port(number: u16) -> Option<u16> {

@@ -17,6 +17,6 @@ mod station;
 mod udp;
 mod watcher;
 
-pub use engine::open::{Interception, NetConfig, OpenError, free_numbers, packet_secret};
+pub use engine::open::{Interception, NetConfig, OpenError, free_numbers};
 pub use interface::open::Unavailable;
 pub use port::NetPort;

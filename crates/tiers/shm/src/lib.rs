@@ -10,7 +10,6 @@ pub mod hostile;
 mod open;
 mod own_memory;
 mod service;
-pub mod stat;
 
 pub use engine::outgoing::{DEFERRED_MAX, EAGER_MAX};
 pub use engine::port::ShmPort;

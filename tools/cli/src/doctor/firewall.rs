@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use bcl::net_info::{Report, Trouble, UDP_PORTS};
+use bcl_udp::{Report, Trouble};
+use bcl_wire::udp_port;
 
 use super::finding::{Finding, ok, problem, warning};
 use super::kernel;
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The command that opens the range, for the firewalls that are usual.
 fn opening() -> String {
-    let (first, last) = (UDP_PORTS.start(), UDP_PORTS.end());
+    let (first, last) = (udp_port::ALL.start(), udp_port::ALL.end());
     format!(
         "nft add rule inet filter input udp dport {first}-{last} accept (or firewall-cmd --add-port={first}-{last}/udp, or ufw allow {first}:{last}/udp)"
     )
@@ -84,7 +85,7 @@ fn silent_ports(outcome: &Outcome) -> Vec<u16> {
 }
 
 fn of_answers(to: IpAddr, best: &Answered, silent: &[u16]) -> Finding {
-    let (first, last) = (UDP_PORTS.start(), UDP_PORTS.end());
+    let (first, last) = (udp_port::ALL.start(), udp_port::ALL.end());
     if best.from.ip() != to {
         let text = format!(
             "{to} answers from {}: peers refuse what does not come from the address they talk to",
@@ -115,7 +116,7 @@ fn of_answers(to: IpAddr, best: &Answered, silent: &[u16]) -> Finding {
 
 /// Without an answer, what the network says has to do.
 fn of_reports(to: IpAddr, outcome: &Outcome) -> Finding {
-    let (first, last) = (UDP_PORTS.start(), UDP_PORTS.end());
+    let (first, last) = (udp_port::ALL.start(), udp_port::ALL.end());
     let of = |wanted: Trouble| {
         outcome
             .reports
@@ -171,7 +172,7 @@ fn of_reports(to: IpAddr, outcome: &Outcome) -> Finding {
 
 /// Whether we get what we have not asked for, as the first packet of a peer is.
 pub fn inward(prober: &mut Prober, to: SocketAddr, source: IpAddr) -> Result<Finding> {
-    let (first, last) = (UDP_PORTS.start(), UDP_PORTS.end());
+    let (first, last) = (udp_port::ALL.start(), udp_port::ALL.end());
     let drops_before = kernel::reverse_path_drops();
     let mut other = Prober::new(source)?;
     for _ in 0..TRIES {

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use bcl::net_info::{self, Doubt, Route};
 use bcl::{JobKey, Nodes};
+use bcl_udp::route::{Doubt, Route};
 
 use super::finding::{Finding, ok, problem, warning};
 use super::probe::{Answered, Prober};
@@ -46,7 +46,7 @@ fn addresses(name: &str) -> std::result::Result<Vec<IpAddr>, Finding> {
 }
 
 fn look_at_address(to: IpAddr, report: &mut impl FnMut(Finding) -> Result<()>) -> Result<()> {
-    let route = match net_info::route_to(to) {
+    let route = match bcl_udp::route::route_to(to) {
         Ok(route) => route,
         Err(error) => {
             return report(problem(
@@ -60,7 +60,7 @@ fn look_at_address(to: IpAddr, report: &mut impl FnMut(Finding) -> Result<()>) -
     if to.is_loopback() {
         return Ok(());
     }
-    let mtu = net_info::kernel_mtu(route.source, to).unwrap_or(route.interface.mtu);
+    let mtu = bcl_udp::mtu::kernel_mtu(route.source, to).unwrap_or(route.interface.mtu);
     let mut prober = match Prober::new(route.source) {
         Ok(prober) => prober,
         Err(failure) => {
@@ -112,7 +112,7 @@ fn of_jobs(to: IpAddr, answered: &Answered) -> Finding {
     let ours = JobKey::from_env()
         .ok()
         .filter(|_| JobKey::is_given_in_env());
-    let ours = ours.map(|key| net_info::job_id(&key));
+    let ours = ours.map(|key| super::job_id(&key));
     let give = "export BCL_JOB_KEY, the same on both hosts, before `bcl doctor`";
     match (ours, answered.answer.job) {
         (Some(ours), theirs) if ours == theirs => ok(CHECK, format!("{to} has the same job key")),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bcl::net_info::{self, Interface};
+use bcl_udp::route::Interface;
 
 use super::finding::{Finding, ok, warning};
 
@@ -13,7 +13,7 @@ const STRICT: u32 = 1;
 /// answers would go.
 pub fn reverse_path() -> Option<Finding> {
     const CHECK: &str = "rp_filter";
-    let interfaces = net_info::interfaces().ok()?;
+    let interfaces = bcl_udp::route::interfaces().ok()?;
     let networks: Vec<&Interface> = interfaces.iter().filter(|it| is_a_network(it)).collect();
     let strict: Vec<&str> = networks
         .iter()

@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bcl::JobKey;
-use bcl::net_info::{self, BindError, Buffers, Datagram, HEADER_BYTES, Socket, UDP_PORTS};
+use bcl_udp::{BindError, Buffers, Datagram, HEADER_BYTES, Socket};
+use bcl_wire::udp_port;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::question::{Answer, Question, SAMPLES, Wish, sample_ports};
@@ -26,11 +27,11 @@ pub fn run() -> Result<()> {
     output::line(format_args!(
         "listening at {} on {SAMPLES} of the ports {}-{}; interrupt to end",
         addresses.join(", "),
-        UDP_PORTS.start(),
-        UDP_PORTS.end()
+        udp_port::ALL.start(),
+        udp_port::ALL.end()
     ))?;
     let job = match JobKey::from_env() {
-        Ok(key) if JobKey::is_given_in_env() => net_info::job_id(&key),
+        Ok(key) if JobKey::is_given_in_env() => super::job_id(&key),
         _ => 0,
     };
     let mut buffers = Buffers::new();
@@ -44,7 +45,7 @@ pub fn run() -> Result<()> {
 
 /// As ports of BCL do: a socket for each address, so that answers carry the address that was asked.
 fn open() -> Result<Vec<Place>> {
-    let interfaces = net_info::interfaces().map_err(system("list the interfaces"))?;
+    let interfaces = bcl_udp::route::interfaces().map_err(system("list the interfaces"))?;
     let mut places = Vec::new();
     for (ip, _) in interfaces
         .into_iter()
@@ -130,7 +131,7 @@ impl Place {
         let answer = Answer {
             number: question.number,
             ports: self.ports(),
-            mtu: net_info::kernel_mtu(self.ip, from.ip()).unwrap_or(0),
+            mtu: bcl_udp::mtu::kernel_mtu(self.ip, from.ip()).unwrap_or(0),
             job,
             clock_ns: clock_ns(),
         };
@@ -143,7 +144,7 @@ impl Place {
             }
         ];
         let (index, to) = match question.wish {
-            Wish::CallBack if UDP_PORTS.contains(&question.reply_port) => {
+            Wish::CallBack if udp_port::ALL.contains(&question.reply_port) => {
                 let others = (index + 1..self.sockets.len()).chain(0..index);
                 let other = others.clone().find(|other| self.sockets[*other].is_some());
                 (

@@ -2,8 +2,9 @@
 
 use std::net::IpAddr;
 
-use bcl::net_info::{self, BindError, Interface, Route, Socket};
 use bcl::{Folder, JobKey, NodeId, detect_node};
+use bcl_udp::route::{Interface, Route};
+use bcl_udp::{BindError, Socket};
 
 use super::finding::{Finding, ok, problem, warning};
 use super::{clock, kernel, names};
@@ -36,7 +37,7 @@ fn node() -> Finding {
         let text = format!("this node is {node} ({why}): no other host can reach it");
         return warning(CHECK, text, choose);
     }
-    let interface = match net_info::interfaces() {
+    let interface = match bcl_udp::route::interfaces() {
         Ok(all) => all.into_iter().find(|interface| interface.holds(ip)),
         Err(error) => {
             return problem(
@@ -65,7 +66,7 @@ fn node() -> Finding {
 }
 
 /// What would speak against packets that leave by `interface`.
-fn doubts(ip: IpAddr, interface: Interface) -> Vec<net_info::Doubt> {
+fn doubts(ip: IpAddr, interface: Interface) -> Vec<bcl_udp::route::Doubt> {
     let route = Route {
         to: ip,
         source: ip,
@@ -122,7 +123,7 @@ fn job_key() -> Finding {
             "export BCL_JOB_KEY=$(openssl rand -hex 32), the same on all hosts",
         ),
         Ok(key) => {
-            let job = net_info::job_id(&key);
+            let job = super::job_id(&key);
             ok(
                 CHECK,
                 format!("job {job:016x}; a host that says the same has the same key"),

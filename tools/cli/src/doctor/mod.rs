@@ -14,6 +14,8 @@ mod question;
 
 use std::process::ExitCode;
 
+use bcl::JobKey;
+use bcl_wire::JobKeys;
 use clap::Args;
 
 use crate::failure::{FAILED, Failure, Result};
@@ -89,4 +91,16 @@ impl Report {
 
 fn system(what: &'static str) -> impl Fn(std::io::Error) -> Failure {
     move |error| Failure::system(what, error)
+}
+
+/// A name of the job that `key` belongs to, which tells nothing of the key: the one that its packets carry ([WIRE-3.3]).
+fn job_id(key: &JobKey) -> u64 {
+    JobKeys::derive(&key.packet_secret()).id()
+}
+
+#[test]
+fn jobs_differ_by_key() {
+    let key = |digit: &str| JobKey::from_hex(&digit.repeat(64)).unwrap();
+    assert_eq!(job_id(&key("1")), job_id(&key("1")));
+    assert_ne!(job_id(&key("1")), job_id(&key("2")));
 }

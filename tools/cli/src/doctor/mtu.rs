@@ -3,7 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bcl::net_info::{MtuSearch, Report, Route, Trouble, largest_datagram_bytes};
+use bcl_proto::MtuSearch;
+use bcl_udp::mtu::largest_datagram_bytes;
+use bcl_udp::route::Route;
+use bcl_udp::{Report, Trouble};
 
 use super::finding::{Finding, ok, problem, warning};
 use super::probe::Prober;

@@ -3,9 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use bcl::net_info::{
-    BindError, Buffers, Datagram, HEADER_BYTES, Report, SendError, Socket, UDP_PORTS,
-};
+use bcl_udp::{BindError, Buffers, Datagram, HEADER_BYTES, Report, SendError, Socket};
+use bcl_wire::udp_port;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::listen::clock_ns;
@@ -42,7 +41,7 @@ pub struct Prober {
 impl Prober {
     pub fn new(source: IpAddr) -> Result<Prober> {
         let mut last = None;
-        for port in UDP_PORTS.rev() {
+        for port in udp_port::ALL.rev() {
             match Socket::bind(source, port) {
                 Ok(socket) => {
                     return Ok(Prober {

@@ -2,7 +2,8 @@
 //!
 //! An answer is never longer than its question, so that nobody is flooded by way of a doctor.
 
-use bcl::net_info::{HEADER_BYTES, UDP_PORTS};
+use bcl_udp::HEADER_BYTES;
+use bcl_wire::udp_port;
 
 /// Not the first bytes of a packet of the protocol, which live ports of BCL only count as strange.
 const MAGIC: [u8; 8] = *b"doctor\0\x01";
@@ -12,7 +13,7 @@ pub const SAMPLES: u16 = 8;
 
 /// The first, the last, and as many between: a firewall that permits these permits all, most likely.
 pub fn sample_ports() -> impl Iterator<Item = u16> {
-    let (first, last) = (*UDP_PORTS.start(), *UDP_PORTS.end());
+    let (first, last) = (*udp_port::ALL.start(), *udp_port::ALL.end());
     let step = (last - first) / (SAMPLES - 1);
     (0..SAMPLES).map(move |index| first + index * step)
 }

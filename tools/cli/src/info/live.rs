@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use bcl::stat::{Counter, attach};
 use bcl::{Address, Device, Event, Folder, JobKey, Port, QUIET, Which};
+use bcl_observe::{Counter, attach};
 
 use super::{Fact, fact};
 use crate::failure::{Failure, Result};

@@ -11,7 +11,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bcl::{JobKey, net_info};
+use bcl::JobKey;
 use clap::Args;
 
 use crate::failure::{Failure, Result};
@@ -155,5 +155,5 @@ fn secret() -> Result<Option<[u8; 32]>> {
         return Ok(None);
     }
     let key = JobKey::from_env().map_err(|error| Failure::new(error.to_string()))?;
-    Ok(Some(net_info::packet_secret(&key)))
+    Ok(Some(key.packet_secret()))
 }

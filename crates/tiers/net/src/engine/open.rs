@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bcl_node::sandbox::Refused;
-use bcl_node::{JobKey, Nodes, NodesError};
+use bcl_node::{Nodes, NodesError};
 use bcl_proto::{Config, Endpoint, Span};
 use bcl_tier::Shared;
 use bcl_types::Address;
@@ -102,19 +102,13 @@ fn own_ip(nodes: &Nodes, own: Address) -> IpAddr {
     ip.unwrap_or(IpAddr::V4(own.node.0))
 }
 
-/// What the packets of the job that `key` belongs to are checked with, from which the key cannot be found
-/// ([WIRE-3.3]).
-pub fn packet_secret(key: &JobKey) -> [u8; 32] {
-    key.derive("bcl udp")
-}
-
 impl Engine {
     /// Binds the UDP port that belongs to the port's number, at the node's address.
     pub fn open(shared: &Arc<Shared>, config: NetConfig, nodes: Nodes) -> Result<Self, OpenError> {
         let own = shared.address;
         let port = udp_port::of_port(own.port).ok_or(OpenError::NoUdpPort(own.port))?;
         let ip = own_ip(&nodes, own);
-        let secret = packet_secret(shared.key());
+        let secret = shared.key().packet_secret();
         let mut reach = Reach::Socket(None);
         let interface = match intercept(ip, own.port, secret, config) {
             Ok(interface) => interface,

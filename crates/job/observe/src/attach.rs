@@ -1,4 +1,4 @@
-//! The counters of a live port, read from outside.
+//! The page of a live port, mapped read-only.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -10,6 +10,8 @@ use bcl_os::sync::Ordering;
 use bcl_tier::page::{Connection, Counter, Identity, PAGE_LEN, Page};
 use bcl_types::Address;
 use rustix::event::{PollFd, PollFlags};
+
+use crate::numbers::Numbers;
 
 /// How long a port's background thread may take to answer; a stopped process never does.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -56,6 +58,11 @@ impl Attached {
     /// One counter, now.
     pub fn read(&self, counter: Counter) -> u64 {
         self.page.counter(counter).load(Ordering::Relaxed)
+    }
+
+    /// All counters, now.
+    pub fn numbers(&self) -> Numbers {
+        Numbers::of(|counter| self.read(counter))
     }
 
     /// Its connections to other nodes.
