@@ -32,8 +32,8 @@ impl Wire {
     fn send(&mut self, now_ns: u64, from: usize, to: usize, number: u32) {
         let mut bytes = vec![0; 100];
         bytes[..4].copy_from_slice(&number.to_le_bytes());
-        self.net
-            .send(now_ns, HostId(from), address(from), address(to), &bytes);
+        let datagram = Datagram::new(address(from), address(to), bytes);
+        self.net.send(now_ns, HostId(from), datagram);
     }
 
     /// Runs until nothing is to come; the numbers that arrived, by the order of arrival, with their times.
@@ -225,11 +225,11 @@ fn a_slow_process_has_a_full_socket() {
 #[test]
 fn nobody_sends_under_anothers_name_except_a_stranger() {
     let mut wire = Wire::new(3, LinkSpec::GOOD, HostSpec::GOOD);
-    wire.net
-        .send(0, HostId(0), address(1), address(2), &[7; 100]);
+    let forged = Datagram::new(address(1), address(2), vec![7; 100]);
+    wire.net.send(0, HostId(0), forged.clone());
     assert_eq!(wire.run(), []);
     assert_eq!(wire.count(Fate::NoSuchAddress), 1);
-    wire.net.inject(0, address(1), address(2), &[7; 100]);
+    wire.net.inject(0, forged);
     assert_eq!(wire.run().len(), 1);
     wire.assert_none_unaccounted();
 }

@@ -40,14 +40,18 @@ pub struct Datagram {
     pub to: SocketAddr,
     /// What it holds.
     pub bytes: Vec<u8>,
+    /// Whether routers may cut it into fragments.
+    pub may_be_cut: bool,
 }
 
 impl Datagram {
-    pub(super) fn new(from: SocketAddr, to: SocketAddr, bytes: &[u8]) -> Self {
+    /// One that must not be cut.
+    pub fn new(from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) -> Self {
         Self {
             from,
             to,
-            bytes: bytes.to_vec(),
+            bytes,
+            may_be_cut: false,
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::Random;
 
 use super::fate::Fate;
 use super::faults::{Faults, flip};
+use super::host::Datagram;
 
 /// What surrounds a datagram on Ethernet: preamble, header, check and gap, IPv4 and UDP headers.
 const OVERHEAD_BYTES: u64 = 66;
@@ -19,6 +20,8 @@ pub struct LinkSpec {
     pub queue_bytes: u64,
     /// Longer datagrams vanish without a word.
     pub longest_bytes: usize,
+    /// But those that may be cut are, and come through.
+    pub cuts: bool,
     /// What it does wrong.
     pub faults: Faults,
 }
@@ -30,6 +33,7 @@ impl LinkSpec {
         propagation_ns: 5_000,
         queue_bytes: 256 << 10,
         longest_bytes: usize::MAX,
+        cuts: false,
         faults: Faults {
             loss: super::Rate::NEVER,
             bursts: None,
@@ -84,20 +88,21 @@ impl Link {
             .saturating_sub(self.transmission_ns(backlog_bytes))
     }
 
-    /// A packet of `len_bytes` comes to the link: when it reaches the other end, or why it does not.
+    /// A datagram comes to the link: when it reaches the other end, or why it does not.
     pub(super) fn carry(
         &mut self,
         now_ns: u64,
-        len_bytes: usize,
+        datagram: &Datagram,
         random: &mut Random,
     ) -> Result<u64, Fate> {
         if !self.is_up {
             return Err(Fate::LinkDown);
         }
-        if len_bytes > self.spec.longest_bytes {
+        let is_cut = self.spec.cuts && datagram.may_be_cut;
+        if datagram.bytes.len() > self.spec.longest_bytes && !is_cut {
             return Err(Fate::TooLong);
         }
-        let len_bytes = len_bytes as u64 + OVERHEAD_BYTES;
+        let len_bytes = datagram.bytes.len() as u64 + OVERHEAD_BYTES;
         if self.backlog_bytes(now_ns) + len_bytes > self.spec.queue_bytes {
             return Err(Fate::QueueFull);
         }
@@ -161,8 +166,8 @@ fn a_link_takes_its_time_and_drops_what_does_not_fit() {
         queue_bytes: 3_000,
         ..LinkSpec::GOOD
     });
-    let len_bytes = 1_000 - OVERHEAD_BYTES as usize;
-    let mut carry = |now_ns| link.carry(now_ns, len_bytes, &mut random);
+    let datagram = datagram(1_000 - OVERHEAD_BYTES as usize);
+    let mut carry = |now_ns| link.carry(now_ns, &datagram, &mut random);
     assert_eq!(carry(0), Ok(11_000));
     assert_eq!(carry(0), Ok(12_000));
     assert_eq!(carry(0), Ok(13_000));
@@ -171,7 +176,34 @@ fn a_link_takes_its_time_and_drops_what_does_not_fit() {
     assert_eq!(link.backlog_bytes(2_000), 2_000);
     assert_eq!(link.drained_to_ns(1_000), 3_000);
     link.is_up = false;
-    assert_eq!(link.carry(9_000, 1, &mut random), Err(Fate::LinkDown));
+    assert_eq!(
+        link.carry(9_000, &datagram, &mut random),
+        Err(Fate::LinkDown)
+    );
+}
+
+#[test]
+fn what_is_too_long_comes_through_only_if_it_may_be_cut_and_is() {
+    let mut random = Random::new(2);
+    for (cuts, may_be_cut) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut link = Link::new(LinkSpec {
+            longest_bytes: 500,
+            cuts,
+            ..LinkSpec::GOOD
+        });
+        let datagram = Datagram {
+            may_be_cut,
+            ..datagram(501)
+        };
+        let carried = link.carry(0, &datagram, &mut random);
+        assert_eq!(carried.is_ok(), cuts && may_be_cut);
+    }
+}
+
+#[cfg(test)]
+fn datagram(len_bytes: usize) -> Datagram {
+    let nobody = std::net::SocketAddr::from(([10, 0, 0, 1], 1));
+    Datagram::new(nobody, nobody, vec![0; len_bytes])
 }
 
 #[test]
@@ -182,8 +214,10 @@ fn jitter_keeps_the_order() {
         ..Faults::default()
     }));
     let mut last_ns = 0;
+    let datagram = datagram(64);
     for now_ns in 0..100 {
-        let arrival_ns = link.carry(now_ns, 64, &mut random).expect("there is room");
+        let arrival_ns = link.carry(now_ns, &datagram, &mut random);
+        let arrival_ns = arrival_ns.expect("there is room");
         assert!(arrival_ns >= last_ns);
         last_ns = arrival_ns;
     }

@@ -18,7 +18,7 @@ mod link;
 mod record;
 mod routes;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use crate::{Random, Schedule};
 
@@ -137,28 +137,20 @@ impl Network {
     }
 
     /// A process of `host` sends a datagram. The kernel lets nobody send with an address that is not his.
-    pub fn send(
-        &mut self,
-        now_ns: u64,
-        host: HostId,
-        from: SocketAddr,
-        to: SocketAddr,
-        bytes: &[u8],
-    ) {
-        self.record.hear(from, to, bytes);
-        let datagram = Datagram::new(from, to, bytes);
+    pub fn send(&mut self, now_ns: u64, host: HostId, datagram: Datagram) {
+        self.record.hear(&datagram);
         self.note(now_ns, Fate::Sent, &datagram);
-        match self.routes.find(host, from.ip(), to.ip()) {
+        let (from, to) = (datagram.from.ip(), datagram.to.ip());
+        match self.routes.find(host, from, to) {
             Ok(route) => self.hop(now_ns, Box::new(Packet::at_start(datagram, route))),
             Err(fate) => self.note(now_ns, fate, &datagram),
         }
     }
 
     /// A stranger sends a datagram under whatever name he likes.
-    pub fn inject(&mut self, now_ns: u64, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
-        let datagram = Datagram::new(from, to, bytes);
+    pub fn inject(&mut self, now_ns: u64, datagram: Datagram) {
         self.note(now_ns, Fate::Injected, &datagram);
-        match self.routes.last_leg(to.ip()) {
+        match self.routes.last_leg(datagram.to.ip()) {
             Ok(route) => self.hop(now_ns, Box::new(Packet::at_start(datagram, route))),
             Err(fate) => self.note(now_ns, fate, &datagram),
         }
@@ -260,9 +252,8 @@ impl Network {
             return self.arrive(now_ns, *packet);
         };
         packet.hops_done += 1;
-        let len_bytes = packet.datagram.bytes.len();
         let link = &mut self.links[link.index()];
-        let arrival_ns = match link.carry(now_ns, len_bytes, &mut self.random) {
+        let arrival_ns = match link.carry(now_ns, &packet.datagram, &mut self.random) {
             Ok(arrival_ns) => arrival_ns,
             Err(fate) => return self.note(now_ns, fate, &packet.datagram),
         };

@@ -1,7 +1,5 @@
 //! What a listener on the wire has kept, to play it back later.
 
-use std::net::SocketAddr;
-
 use crate::Random;
 
 use super::Datagram;
@@ -31,18 +29,17 @@ impl Record {
     }
 
     /// Reservoir sampling.
-    pub(super) fn hear(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
+    pub(super) fn hear(&mut self, datagram: &Datagram) {
         if self.most == 0 {
             return;
         }
         self.seen += 1;
-        let datagram = || Datagram::new(from, to, bytes);
         if self.kept.len() < self.most {
-            self.kept.push(datagram());
+            self.kept.push(datagram.clone());
         } else {
             let place = self.random.below(self.seen) as usize;
             if let Some(kept) = self.kept.get_mut(place) {
-                *kept = datagram();
+                *kept = datagram.clone();
             }
         }
     }

@@ -144,8 +144,7 @@ fn shared(plan: &mut Plan, random: &mut Random) {
         bits_per_second: *random.pick(&[10, 100, 1_000]) * 1_000_000,
         propagation_ns: random.between(1, 2_000) * US,
         queue_bytes: *random.pick(&[8, 32, 128]) << 10,
-        longest_bytes: usize::MAX,
-        faults: Faults::default(),
+        ..LinkSpec::GOOD
     });
     plan.seats = random.between(4, 10) as usize;
     plan.traffic.operations = plan.traffic.operations.min(30);

@@ -37,8 +37,8 @@ impl<P: Party> World<P> {
             Interception::Pass => self.net.receive(now_ns, host(seat), datagram),
             Interception::Taken(reply) => {
                 if let Some(bytes) = reply {
-                    let (from, to) = (datagram.to, datagram.from);
-                    self.net.send(now_ns, host(seat), from, to, &bytes);
+                    let reply = Datagram::new(datagram.to, datagram.from, bytes);
+                    self.net.send(now_ns, host(seat), reply);
                 }
                 self.plan_record(seat, 0);
             }
@@ -134,7 +134,8 @@ impl<P: Party> World<P> {
         else {
             return false;
         };
-        self.net.send(now_ns, host(seat), state.address, to, &bytes);
+        let datagram = Datagram::new(state.address, to, bytes);
+        self.net.send(now_ns, host(seat), datagram);
         true
     }
 

@@ -84,8 +84,7 @@ impl<P: Party> World<P> {
                     stranger.played.insert(forged.bytes.clone());
                 }
             }
-            self.net
-                .inject(self.now_ns, forged.from, forged.to, &forged.bytes);
+            self.net.inject(self.now_ns, forged);
         }
         if !is_over {
             let delay_ns = stranger.random.between(1, 2 * stranger.gap_ns);
