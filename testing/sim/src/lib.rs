@@ -8,14 +8,14 @@
 //! - [`oracle`]: what has to be true of every run.
 //! - [`Plan`]: what is going to happen in a world, and the kinds of worlds.
 //! - [`party`]: what a world asks of an implementation of the protocol.
-//! - [`Port`]: the implementation that matters, an endpoint of `bcl-proto`.
+//! - [`port`]: the implementation that matters, an endpoint of `bcl-proto`.
 //! - [`World`]: all of it together.
 
 pub mod net;
 pub mod oracle;
 pub mod party;
 mod plan;
-mod port;
+pub mod port;
 mod random;
 mod schedule;
 mod world;

@@ -1,7 +1,8 @@
 //! An interface program in front of a port, and the agent that enters connections for it.
 //!
-//! The agent takes its time, and sometimes says no. Windows come and go meanwhile, connections are given back: all by the
-//! seed. Memory lies where the endpoint has it, and is lent to the interface program while that has a packet.
+//! By itself the agent does at once what it is asked for. In a world it has whims: it takes its time, and sometimes says
+//! no. Windows come and go meanwhile, connections are given back: all by the seed. Memory lies where the endpoint has
+//! it, and is lent to the interface program while that has a packet.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -48,14 +49,23 @@ enum Answer {
     Returned(u32, Option<ConnectionState>),
 }
 
-/// See the module.
-pub(super) struct Front {
-    port: bcl_mcp_model::Port,
-    entered: Vec<u32>,
+/// The interface program of one port, and its agent.
+pub struct Front {
+    /// The interface program.
+    pub port: bcl_mcp_model::Port,
+    /// Whether connections are entered at all.
+    pub has_agent: bool,
+    /// Connections that were entered.
+    pub entered: Vec<u32>,
     /// Puts of which the endpoint has performed the beginning and not the end, by connection and slot.
     begun: BTreeSet<(u32, u16)>,
     asked: Vec<Asked>,
     answers: Vec<Answer>,
+    whims: Option<Whims>,
+}
+
+/// What a world has its agents and programs do.
+struct Whims {
     random: Random,
     /// How long the agent takes at most.
     agent_ns: u64,
@@ -65,23 +75,42 @@ pub(super) struct Front {
 }
 
 impl Front {
-    pub(super) fn new(number: u16, job_key: &[u8; 32], mut random: Random) -> (Self, usize) {
-        let ring_bytes = *random.pick(&[64 << 10, 256 << 10, 1 << 20]);
+    /// In front of the port with this number; its ring has room for so many bytes, a power of two.
+    pub fn new(number: u16, job_key: &[u8; 32], ring_bytes: usize) -> Self {
         let job = Arc::new(JobKeys::derive(job_key));
-        let mut port = bcl_mcp_model::Port::new(number, job, ring_bytes);
-        port.can_lengthen = !random.one_in(4);
-        let front = Self {
-            port,
+        Self {
+            port: bcl_mcp_model::Port::new(number, job, ring_bytes),
+            has_agent: true,
             entered: Vec::new(),
             begun: BTreeSet::new(),
             asked: Vec::new(),
             answers: Vec::new(),
+            whims: None,
+        }
+    }
+
+    pub(super) fn with_whims(number: u16, job_key: &[u8; 32], mut random: Random) -> Self {
+        let ring_bytes = *random.pick(&[64 << 10, 256 << 10, 1 << 20]);
+        let mut front = Self::new(number, job_key, ring_bytes);
+        front.port.can_lengthen = !random.one_in(4);
+        front.whims = Some(Whims {
             agent_ns: *random.pick(&[1_000, 50_000, 2_000_000]),
             grants_messages: random.one_in(2),
             gives_back_one_in: *random.pick(&[u64::MAX, 1_000, 50]),
             random,
-        };
-        (front, ring_bytes)
+        });
+        front
+    }
+
+    /// How much its ring has room for.
+    pub fn ring_bytes(&self) -> usize {
+        self.port.ring.capacity_bytes()
+    }
+
+    /// A whim that comes once in so many times.
+    fn fancies(&mut self, times: u64) -> bool {
+        let whims = self.whims.as_mut();
+        whims.is_some_and(|whims| whims.random.one_in(times))
     }
 
     /// A datagram has come to the host.
@@ -96,7 +125,7 @@ impl Front {
         let SocketAddr::V4(from) = from else {
             return Interception::Pass;
         };
-        if self.random.one_in(100) {
+        if self.fancies(100) {
             self.enter_or_remove_window(memory);
         }
         self.lend(memory);
@@ -111,6 +140,9 @@ impl Front {
 
     fn enter_or_remove_window(&mut self, memory: &Memory) {
         let number = super::WINDOW;
+        let Some(bytes) = memory.windows.get(&number) else {
+            return;
+        };
         // A put that has begun would fail, as it does when its owner takes the memory away.
         let mut known = self
             .entered
@@ -123,8 +155,8 @@ impl Front {
         if !is_busy && self.port.remove_window(number).is_none() && !self.is_the_programs_turn() {
             let window = Window {
                 memory: Vec::new(),
-                len_bytes: memory.window.len() as u64,
-                access: ACCESS | if self.random.one_in(2) { NOTIFY } else { 0 },
+                len_bytes: bytes.len() as u64,
+                access: ACCESS | if self.fancies(2) { NOTIFY } else { 0 },
             };
             self.port.enter_window(number, window);
         }
@@ -140,11 +172,13 @@ impl Front {
 
     /// Memory of windows and granted buffers goes to the interface program, or back.
     fn lend(&mut self, memory: &mut Memory) {
-        if let Some(window) = self.port.window(super::WINDOW) {
-            std::mem::swap(&mut window.memory, &mut memory.window);
+        for (number, bytes) in &mut memory.windows {
+            if let Some(window) = self.port.window(*number) {
+                std::mem::swap(&mut window.memory, bytes);
+            }
         }
         for slot in 0..GRANTS {
-            let buffer = memory.granted[slot].and_then(|granted| memory.buffer(granted.op));
+            let buffer = memory.granted[slot].and_then(|granted| memory.lent.get_mut(&granted.op));
             if let Some((window, buffer)) = self.port.window(FIRST_BUFFER + slot as u16).zip(buffer)
             {
                 std::mem::swap(&mut window.memory, buffer);
@@ -179,8 +213,9 @@ impl Front {
                 self.note_put(&header);
             }
         }
-        if let Some(header) = header
-            && self.random.one_in(self.gives_back_one_in)
+        let times = self.whims.as_ref().map(|whims| whims.gives_back_one_in);
+        if let Some((header, times)) = header.zip(times)
+            && self.fancies(times)
         {
             endpoint.give_back(header.to_connection);
         }
@@ -198,7 +233,19 @@ impl Front {
 
     /// After whatever has happened to the endpoint.
     pub(super) fn manage(&mut self, now_ns: u64, endpoint: &mut Endpoint, memory: &mut Memory) {
-        self.let_agent_work(now_ns);
+        loop {
+            self.let_agent_work(now_ns);
+            self.hear_agent(now_ns, endpoint, memory);
+            self.ask_for_all(now_ns, endpoint, memory);
+            if self.next_timeout_ns().is_none_or(|at_ns| at_ns > now_ns) {
+                break;
+            }
+        }
+        self.port.control.refuse_system = endpoint.refuse_system(memory);
+        self.publish_grants(memory);
+    }
+
+    fn hear_agent(&mut self, now_ns: u64, endpoint: &mut Endpoint, memory: &mut Memory) {
         let is_empty = self.port.ring.next_record().is_none();
         self.port.control.sleeps = is_empty;
         for answer in std::mem::take(&mut self.answers) {
@@ -219,7 +266,12 @@ impl Front {
                 Answer::Returned(..) => self.answers.push(answer),
             }
         }
-        while let Some(entering) = endpoint.next_to_enter(Time(now_ns), memory) {
+    }
+
+    fn ask_for_all(&mut self, now_ns: u64, endpoint: &mut Endpoint, memory: &mut Memory) {
+        while self.has_agent
+            && let Some(entering) = endpoint.next_to_enter(Time(now_ns), memory)
+        {
             self.port.control.give_back(entering.id, true);
             self.ask(now_ns, Wish::Enter(entering.into()));
         }
@@ -230,14 +282,15 @@ impl Front {
         while let Some(id) = endpoint.next_to_remove() {
             self.ask(now_ns, Wish::Remove(id));
         }
-        self.port.control.refuse_system = endpoint.refuse_system(memory);
-        self.publish_grants(memory);
     }
 
     fn publish_grants(&mut self, memory: &Memory) {
+        let whims = self.whims.as_ref();
+        if !whims.is_some_and(|whims| whims.grants_messages) {
+            return;
+        }
         for (slot, granted) in memory.granted.iter().enumerate() {
             let number = FIRST_BUFFER + slot as u16;
-            let granted = granted.filter(|_| self.grants_messages);
             let grant = granted.map_or(Grant::default(), |granted| Grant {
                 connection: granted.connection,
                 message: granted.message,
@@ -258,7 +311,8 @@ impl Front {
     }
 
     fn ask(&mut self, now_ns: u64, what: Wish) {
-        let at_ns = now_ns + self.random.between(1, self.agent_ns);
+        let takes = |whims: &mut Whims| whims.random.between(1, whims.agent_ns);
+        let at_ns = now_ns + self.whims.as_mut().map_or(0, takes);
         let last_ns = self.asked.last().map_or(0, |last| last.at_ns);
         let at_ns = at_ns.max(last_ns);
         self.asked.push(Asked { at_ns, what });
@@ -273,16 +327,17 @@ impl Front {
     fn let_agent_work(&mut self, now_ns: u64) {
         while let Some(index) = self.asked.iter().position(|asked| asked.at_ns <= now_ns) {
             match self.asked.remove(index).what {
-                Wish::Enter(entry) if self.random.one_in(8) => {
+                Wish::Enter(entry) if self.fancies(8) => {
                     self.answers.push(Answer::NotEntered(entry.id));
                 }
                 Wish::Enter(entry) => {
                     self.port.enter_connection(entry);
                     self.entered.push(entry.id);
-                    self.answers.push(match self.random.one_in(16) {
+                    let answer = match self.fancies(16) {
                         true => Answer::Unknown(entry.id),
                         false => Answer::Entered(entry.id),
-                    });
+                    };
+                    self.answers.push(answer);
                 }
                 Wish::Return(id) => {
                     let state = self.port.remove_connection(id);

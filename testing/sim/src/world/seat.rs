@@ -6,13 +6,10 @@ use std::net::SocketAddr;
 use crate::net::{CardId, HostId, Site};
 use crate::oracle::{Ends, Expected, Life, Meeting, Seat, StreamKey};
 use crate::party::{Party, Setup};
-use crate::port::first_ip;
+use crate::port::{first_address, first_ip};
 use crate::{Random, World};
 
 use super::turns::{Deed, Turn};
-
-/// Port 7 of each node, as UDP knows it.
-const UDP_PORT: u16 = 20_007;
 
 /// How many buffers a program posts on each channel before anything comes, if it posts early.
 const EARLY_POSTS: usize = 8;
@@ -103,7 +100,7 @@ impl<P: Party> World<P> {
             let is_idle = self.plan.traffic.all_to_one && seat == 0;
             self.seats.push(SeatState {
                 card,
-                address: (ip, UDP_PORT).into(),
+                address: first_address(seat),
                 life: 0,
                 since_ns: 0,
                 party: None,
@@ -140,7 +137,7 @@ impl<P: Party> World<P> {
     /// A process begins on `seat`.
     pub(super) fn start(&mut self, seat: Seat) {
         let silent = self.plan.seats..self.plan.seats + self.plan.silent_peers;
-        let silent = silent.map(|seat| (first_ip(seat), UDP_PORT).into());
+        let silent = silent.map(first_address);
         let here = self.seats.iter().map(|seat| seat.address);
         let setup = Setup {
             seat,

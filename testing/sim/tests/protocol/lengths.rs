@@ -1,8 +1,11 @@
 //! Datagrams are as long as the path takes, which nobody tells, and which changes.
 
 use bcl_proto::{Action, Span};
-use bcl_protocol_tests::{Faults, News, World, address};
+use bcl_sim::net::{Faults, Rate};
+use bcl_sim::port::Heard;
 use bcl_types::Atomic;
+
+use crate::world::{World, faults, path};
 
 const JUMBO: u16 = 8960;
 
@@ -10,8 +13,8 @@ const JUMBO: u16 = 8960;
 fn world(seed: u64, routes: [u16; 2]) -> World {
     let mut world = World::new(2, seed);
     for (host, bytes) in routes.into_iter().enumerate() {
-        world.hosts[host].port.route_bytes = Some(bytes);
-        world.hosts[host].port.windows.insert(3, vec![0; 200_000]);
+        world.hosts[host].memory.route_bytes = Some(bytes);
+        world.hosts[host].memory.windows.insert(3, vec![0; 200_000]);
     }
     world
 }
@@ -22,24 +25,21 @@ fn contents(seed: usize, len: usize) -> Vec<u8> {
 
 /// Sends so many bytes from a host to the other, which has a buffer for it.
 fn send(world: &mut World, from: usize, seed: usize, len: usize) {
-    world.hosts[1 - from].port.post(1, len);
-    world.act(from, |endpoint, now, port| {
-        let op = port.lend(contents(seed, len));
-        endpoint.send_normal(now, address(1 - from), 1, op, len as u64, port);
-    });
+    world.post(1 - from, 1, len);
+    world.send_normal(from, 1 - from, 1, contents(seed, len));
 }
 
 /// Waits until these messages have come to a host, all of them intact.
 fn receive(world: &mut World, host: usize, seeds: impl IntoIterator<Item = usize>, len: usize) {
     let mut expected: Vec<Vec<u8>> = seeds.into_iter().map(|seed| contents(seed, len)).collect();
-    let is_message = |news: &News| matches!(news, News::Received { .. });
+    let is_message = |news: &Heard| matches!(news, Heard::Received { .. });
     world.run_until(Span::from_ms(120_000), |world| {
-        world.hosts[host].port.count(is_message) == expected.len()
+        world.hosts[host].memory.count(is_message) == expected.len()
     });
-    for news in world.hosts[host].port.take() {
-        if let News::Received { op, result, .. } = news {
+    for news in world.hosts[host].memory.take() {
+        if let Heard::Received { op, result, .. } = news {
             assert_eq!(result, Ok(()));
-            let found = world.hosts[host].port.memory.remove(&op).expect("a buffer");
+            let found = world.hosts[host].memory.back.remove(&op).expect("a buffer");
             let place = expected.iter().position(|expected| *expected == found);
             expected.swap_remove(place.expect("a message that was sent"));
         }
@@ -52,28 +52,23 @@ fn datagram_bytes(world: &World, host: usize) -> u16 {
 }
 
 fn gone(world: &World) -> usize {
-    let is_gone = |news: &News| matches!(news, News::Gone(..));
+    let is_gone = |news: &Heard| matches!(news, Heard::Gone(..));
     world
         .hosts
         .iter()
-        .map(|host| host.port.count(is_gone))
+        .map(|host| host.memory.count(is_gone))
         .sum()
 }
 
 #[test]
 fn a_path_that_takes_what_the_route_takes_is_used_in_full() {
     let mut world = world(1, [JUMBO; 2]);
-    world.record = Some(Vec::new());
+    world.record();
     send(&mut world, 0, 1, 1_000_000);
     receive(&mut world, 1, [1], 1_000_000);
-    let sent = world.record.take().expect("a record");
-    assert!(
-        sent.iter()
-            .filter(|(_, _, bytes)| bytes.len() == 8960)
-            .count()
-            > 100
-    );
-    let probes = sent.iter().filter(|(_, _, bytes)| bytes[3] == 16).count();
+    let sent = world.recorded();
+    assert!(sent.iter().filter(|sent| sent.bytes.len() == 8960).count() > 100);
+    let probes = sent.iter().filter(|sent| sent.bytes[3] == 16).count();
     assert_eq!(probes, 2, "a small one and a padded one, once");
     assert_eq!(world.hosts[0].endpoint.traffic().retransmits, 0);
 }
@@ -82,7 +77,7 @@ fn a_path_that_takes_what_the_route_takes_is_used_in_full() {
 #[test]
 fn a_path_that_never_took_what_the_route_takes_is_found_at_once() {
     let mut world = world(2, [JUMBO; 2]);
-    world.path_bytes = vec![1400; 2];
+    world.set_paths([1400; 2]);
     send(&mut world, 0, 1, 100_000);
     let begun = world.now;
     receive(&mut world, 1, [1], 100_000);
@@ -108,7 +103,7 @@ fn a_path_that_becomes_narrow_under_way_loses_nothing() {
             world.hosts[1].endpoint.traffic().bytes_in > 1_000_000
         });
         assert_eq!(datagram_bytes(&world, 0), JUMBO);
-        world.path_bytes = vec![narrow; 2];
+        world.set_paths([narrow; 2]);
         for host in [0, 1] {
             receive(&mut world, host, 0..20, 300_000);
             let found = usize::from(datagram_bytes(&world, host));
@@ -134,9 +129,9 @@ fn a_path_that_takes_less_than_every_path_should_is_no_end() {
     ] {
         for falls in [false, true] {
             let mut world = world(seed, [1472; 2]);
-            world.paths_cut = is_cut;
+            world.set_cutting(is_cut);
             if !falls {
-                world.path_bytes = vec![narrow; 2];
+                world.set_paths([narrow; 2]);
             }
             for message in 0..10 {
                 send(&mut world, 0, message, 20_000);
@@ -146,7 +141,7 @@ fn a_path_that_takes_less_than_every_path_should_is_no_end() {
                 world.run_until(Span::from_ms(100), |world| {
                     world.hosts[1].endpoint.traffic().bytes_in > 50_000
                 });
-                world.path_bytes = vec![narrow; 2];
+                world.set_paths([narrow; 2]);
             }
             for host in [0, 1] {
                 receive(&mut world, host, 0..10, 20_000);
@@ -161,25 +156,25 @@ fn a_path_that_takes_less_than_every_path_should_is_no_end() {
 /// The window is full of packets that are too long: all of them go in pieces, some of which are lost.
 #[test]
 fn what_was_cut_before_goes_in_pieces_whatever_the_network_does() {
-    for (seed, faults) in [(7, 0), (8, 10), (9, 100), (10, 300)] {
+    for (seed, chance) in [(7, 0), (8, 10), (9, 100), (10, 300)] {
         let mut world = world(seed, [JUMBO; 2]);
         let adapt = |config: &mut bcl_proto::Config| config.dead_after = Span::from_ms(30_000);
         let mut patient = World::with(2, seed, |_, config| adapt(config));
         std::mem::swap(&mut world.hosts[0].endpoint, &mut patient.hosts[0].endpoint);
         std::mem::swap(&mut world.hosts[1].endpoint, &mut patient.hosts[1].endpoint);
-        world.record = Some(Vec::new());
-        let messages = if faults < 300 { 8 } else { 2 };
+        world.record();
+        let messages = if chance < 300 { 8 } else { 2 };
         for message in 0..messages {
             send(&mut world, 0, message, 100_000);
         }
         world.run_until(Span::from_ms(100), |world| {
             world.hosts[1].endpoint.traffic().bytes_in > 50_000
         });
-        world.faults = Faults::all(faults);
-        world.path_bytes = vec![1372; 2];
+        world.set_faults(faults(chance));
+        world.set_paths([1372; 2]);
         receive(&mut world, 1, 0..messages, 100_000);
-        let sent = world.record.take().expect("a record");
-        let pieces = sent.iter().filter(|(_, _, bytes)| bytes[3] == 19).count();
+        let sent = world.recorded();
+        let pieces = sent.iter().filter(|sent| sent.bytes[3] == 19).count();
         assert!(pieces >= 8, "{pieces} pieces");
         assert_eq!(gone(&world), 0);
     }
@@ -191,10 +186,10 @@ fn a_route_that_becomes_narrow_is_heeded_at_once() {
     let mut world = world(11, [JUMBO; 2]);
     send(&mut world, 0, 1, 1_000_000);
     world.run(Span::from_us(200));
-    world.path_bytes = vec![1472; 2];
-    world.hosts[0].port.route_bytes = Some(1472);
-    world.act(0, |endpoint, now, port| {
-        endpoint.on_route(now, bcl_protocol_tests::path(1).to.ip(), port);
+    world.set_paths([1472; 2]);
+    world.hosts[0].memory.route_bytes = Some(1472);
+    world.act(0, |endpoint, now, memory| {
+        endpoint.on_route(now, path(1).to.ip(), memory);
     });
     assert_eq!(datagram_bytes(&world, 0), 1472);
     receive(&mut world, 1, [1], 1_000_000);
@@ -205,12 +200,12 @@ fn a_route_that_becomes_narrow_is_heeded_at_once() {
 #[test]
 fn a_path_that_becomes_wide_again_is_noticed_within_ten_minutes() {
     let mut world = world(12, [JUMBO; 2]);
-    world.path_bytes = vec![1472; 2];
+    world.set_paths([1472; 2]);
     send(&mut world, 0, 1, 100_000);
     receive(&mut world, 1, [1], 100_000);
     world.run(Span::from_ms(1_000));
     assert!(datagram_bytes(&world, 0) <= 1472);
-    world.path_bytes = vec![usize::MAX; 2];
+    world.set_paths([usize::MAX; 2]);
     world.run(Span::from_ms(601_000));
     assert_eq!(datagram_bytes(&world, 0), JUMBO);
 }
@@ -220,10 +215,7 @@ fn a_path_that_becomes_wide_again_is_noticed_within_ten_minutes() {
 fn loss_is_not_taken_for_narrowness() {
     for seed in 20..30 {
         let mut world = world(seed, [JUMBO; 2]);
-        world.faults = Faults {
-            loss: 50,
-            ..Faults::default()
-        };
+        world.set_faults(Faults::loss(Rate::percent(5)));
         for message in 0..20 {
             send(&mut world, 0, message, 300_000);
         }
@@ -239,26 +231,26 @@ fn loss_is_not_taken_for_narrowness() {
 /// What is read comes in parts if the owner cannot answer at such length; the way there takes more.
 #[test]
 fn windows_are_read_and_written_on_a_path_that_is_narrow_one_way() {
-    for (seed, faults) in [(13, 0), (14, 100)] {
+    for (seed, chance) in [(13, 0), (14, 100)] {
         let mut world = world(seed, [JUMBO; 2]);
-        world.faults = Faults::all(faults);
+        world.set_faults(faults(chance));
         let window = contents(3, 200_000);
-        world.hosts[1].port.windows.insert(3, window.clone());
+        world.hosts[1].memory.windows.insert(3, window.clone());
         let len_bytes = 200_000;
         let before = world.rma(vec![0; 200_000], 3, 0, Action::Get { len_bytes });
         world.run(Span::from_us(100));
-        world.path_bytes = vec![usize::MAX, 1400];
+        world.set_paths([usize::MAX, 1400]);
         let after = world.rma(vec![0; 200_000], 3, 0, Action::Get { len_bytes });
         world.rma(contents(4, 200_000), 3, 0, Action::Put { len_bytes });
         world.rma(Vec::new(), 3, 0, Action::Atomic(Atomic::FetchAdd(1)));
         world.run_until(Span::from_ms(120_000), |world| {
-            let is_end = |news: &News| matches!(news, News::Rma(_, _, Ok(())));
-            world.hosts[0].port.count(is_end) == 4
+            let is_end = |news: &Heard| matches!(news, Heard::Rma(_, _, Ok(())));
+            world.hosts[0].memory.count(is_end) == 4
         });
         for op in [before, after] {
-            assert!(world.hosts[0].port.memory[&op] == window);
+            assert!(world.hosts[0].memory.back[&op] == window);
         }
-        assert!(world.hosts[1].port.windows[&3][8..] == contents(4, 200_000)[8..]);
+        assert!(world.hosts[1].memory.windows[&3][8..] == contents(4, 200_000)[8..]);
         assert_eq!(gone(&world), 0);
     }
 }
@@ -269,17 +261,14 @@ fn pieces_leave_no_memory_behind() {
     let mut world = world(15, [JUMBO; 2]);
     let memory = |world: &World| world.hosts[1].endpoint.depths().memory_bytes;
     for round in 0..50 {
-        world.path_bytes = vec![usize::MAX; 2];
+        world.set_paths([usize::MAX; 2]);
         world.run(Span::from_ms(601_000));
         send(&mut world, 0, round, 300_000);
         world.run(Span::from_us(120));
-        world.path_bytes = vec![1372; 2];
-        world.faults = Faults {
-            loss: 50,
-            ..Faults::default()
-        };
+        world.set_paths([1372; 2]);
+        world.set_faults(Faults::loss(Rate::percent(5)));
         receive(&mut world, 1, [round], 300_000);
-        world.faults = Faults::default();
+        world.set_faults(Faults::default());
         if round == 0 {
             println!("{} bytes", memory(&world));
         }

@@ -1,23 +1,28 @@
 //! How connections begin and end.
 
 use bcl_proto::{Endpoint, Path, Span, Time};
-use bcl_protocol_tests::{Faults, News, World, address, path};
+use bcl_sim::Port;
+use bcl_sim::net::Datagram;
+use bcl_sim::port::{Heard, Memory, PORT, address};
 use bcl_types::{Cause, OpError, OpId};
 use bcl_wire::Kind;
 
-fn count(world: &World, host: usize, wanted: impl Fn(&News) -> bool) -> usize {
-    world.hosts[host].port.count(wanted)
+use crate::world::{World, faults, path};
+
+fn count(world: &World, host: usize, wanted: impl Fn(&Heard) -> bool) -> usize {
+    world.hosts[host].memory.count(wanted)
 }
 
-const IS_UP: fn(&News) -> bool = |news| matches!(news, News::Up(_));
-const IS_GONE: fn(&News) -> bool = |news| matches!(news, News::Gone(..));
-const IS_SYSTEM: fn(&News) -> bool = |news| matches!(news, News::System(..));
+const IS_UP: fn(&Heard) -> bool = |heard| matches!(heard, Heard::Up(_));
+const IS_GONE: fn(&Heard) -> bool = |heard| matches!(heard, Heard::Gone(..));
+const IS_WITHDRAWN: fn(&Heard) -> bool = |heard| matches!(heard, Heard::Withdrawn(_));
+const IS_SYSTEM: fn(&Heard) -> bool = |heard| matches!(heard, Heard::System { .. });
 
 #[test]
 fn both_at_once_make_one_connection() {
     for seed in 0..400 {
         let mut world = World::new(2, seed);
-        world.faults = Faults::all([0, 0, 100, 300][seed as usize % 4]);
+        world.set_faults(faults([0, 0, 100, 300][seed as usize % 4]));
         world.send_system((seed % 2) as usize, (1 - seed % 2) as usize, b"a");
         world.run(Span::from_us(seed % 35));
         world.send_system((1 - seed % 2) as usize, (seed % 2) as usize, b"b");
@@ -28,13 +33,13 @@ fn both_at_once_make_one_connection() {
                 one,
                 [1, 1],
                 "seed {seed}: {:?}",
-                world.hosts[host].port.news
+                world.hosts[host].memory.heard
             );
             assert_eq!(
                 count(&world, host, IS_GONE),
                 0,
                 "seed {seed} {:?}",
-                world.hosts[host].port.news
+                world.hosts[host].memory.heard
             );
             assert_eq!(world.hosts[host].endpoint.depths().peers, 1);
         }
@@ -45,7 +50,7 @@ fn both_at_once_make_one_connection() {
 fn a_port_talks_to_itself() {
     for seed in 0..400 {
         let mut world = World::new(1, seed);
-        world.faults = Faults::all([0, 100, 300][seed as usize % 3]);
+        world.set_faults(faults([0, 100, 300][seed as usize % 3]));
         for k in 0..20u8 {
             world.send_system(0, 0, &[k; 3_000]);
         }
@@ -58,7 +63,7 @@ fn a_port_talks_to_itself() {
         let texts = world.take_system(0);
         assert_eq!(texts.len(), 20);
         assert!(texts.iter().zip(0u8..).all(|(text, k)| *text == [k; 3_000]));
-        world.act(0, |endpoint, now, port| endpoint.close(now, port));
+        world.close(0);
         world.run(Span::from_ms(8_000));
         assert!(world.hosts[0].endpoint.is_drained(), "seed {seed}");
     }
@@ -70,7 +75,7 @@ fn a_peer_that_restarts_is_a_new_peer() {
         let mut world = World::new(2, 4);
         world.send_system(0, 1, b"old");
         world.run(Span::from_ms(10));
-        world.hosts[0].port.take();
+        world.hosts[0].memory.take();
         world.restart(1, 200);
         if by_itself {
             world.send_system(1, 0, b"new");
@@ -79,9 +84,9 @@ fn a_peer_that_restarts_is_a_new_peer() {
             world.send_system(0, 1, b"lost");
         }
         world.run(Span::from_ms(20));
-        let gone = News::Gone(address(1), Cause::Restarted);
-        assert!(world.hosts[0].port.news.contains(&gone), "{by_itself}");
-        world.hosts[1].port.take();
+        let gone = Heard::Gone(address(1), Cause::Restarted);
+        assert!(world.hosts[0].memory.heard.contains(&gone), "{by_itself}");
+        world.hosts[1].memory.take();
         world.send_system(0, 1, b"again");
         world.run(Span::from_ms(20));
         assert_eq!(world.take_system(1), [b"again"]);
@@ -92,45 +97,39 @@ fn a_peer_that_restarts_is_a_new_peer() {
 fn a_silent_peer_is_gone_with_all_that_was_pending_and_may_come_back() {
     let mut world = World::new(2, 5);
     world.send_system(0, 1, b"hello");
-    let op = world.hosts[0].port.post(1, 100_000);
-    world.act(1, |endpoint, now, port| {
-        let source = port.lend(vec![1; 100_000]);
-        endpoint.send_normal(now, address(0), 2, source, 100_000, port);
-        let source = port.lend(vec![1; 100_000]);
-        endpoint.send_normal(now, address(0), 1, source, 100_000, port);
-    });
+    let op = world.hosts[0].memory.post(1, 100_000);
+    for channel in [2, 1] {
+        world.send_normal(1, 0, channel, vec![1; 100_000]);
+    }
     world.run_until(Span::from_ms(10), |world| {
         world.hosts[0].endpoint.traffic().bytes_in > 20_000
     });
-    world.hosts[1].is_cut = true;
-    world.act(0, |endpoint, now, port| {
-        let source = port.lend(vec![1; 10]);
-        endpoint.send_normal(now, address(1), 1, source, 10, port);
-    });
+    world.cut(1);
+    world.send_normal(0, 1, 1, vec![1; 10]);
     let start = world.now;
     world.run_until(Span::from_ms(10_000), |world| count(world, 0, IS_GONE) > 0);
     assert!(world.now.since(start) < Span::from_ms(3_300));
-    let news = world.hosts[0].port.take();
+    let news = world.hosts[0].memory.take();
     let silent = |cause: &Cause| matches!(cause, Cause::Silent(_));
-    assert!(matches!(news.last(), Some(News::Gone(_, cause)) if silent(cause)));
+    assert!(matches!(news.last(), Some(Heard::Gone(_, cause)) if silent(cause)));
     let failed = |result: &Result<(), OpError>| matches!(result, Err(OpError::PeerGone(cause)) if silent(cause));
     assert!(news.iter().any(
-        |news| matches!(news, News::Received { op: it, result, .. } if *it == op && failed(result))
+        |heard| matches!(heard, Heard::Received { op: it, result, .. } if *it == op && failed(result))
     ));
     assert!(
         news.iter()
-            .any(|news| matches!(news, News::Sent(_, 10, result) if failed(result)))
+            .any(|heard| matches!(heard, Heard::Sent(_, 10, result) if failed(result)))
     );
-    assert_eq!(world.hosts[0].port.withdrawn, 1);
+    assert_eq!(news.iter().filter(|heard| IS_WITHDRAWN(heard)).count(), 1);
     let depths = world.hosts[0].endpoint.depths();
     assert_eq!(
         (depths.peers, depths.pool_bytes, depths.unexpected),
         (0, 0, 0)
     );
 
-    world.hosts[1].is_cut = false;
+    world.mend(1);
     world.run(Span::from_ms(5_000));
-    world.hosts[1].port.take();
+    world.hosts[1].memory.take();
     world.send_system(0, 1, b"back");
     world.run(Span::from_ms(500));
     assert_eq!(world.take_system(1), [b"back"]);
@@ -142,7 +141,7 @@ fn an_idle_peer_that_vanishes_is_noticed() {
     world.send_system(0, 1, b"hello");
     world.run(Span::from_ms(60_000));
     assert_eq!(count(&world, 0, IS_GONE), 0);
-    world.hosts[1].is_cut = true;
+    world.cut(1);
     world.run(Span::from_ms(14_000));
     assert_eq!(count(&world, 0, IS_GONE), 1);
 }
@@ -152,12 +151,12 @@ fn a_pause_shorter_than_the_limit_costs_nothing() {
     let mut world = World::new(2, 6);
     world.send_system(0, 1, b"one");
     world.run(Span::from_ms(10));
-    world.hosts[1].is_cut = true;
+    world.cut(1);
     for k in 0..100u8 {
         world.send_system(0, 1, &[k]);
     }
     world.run(Span::from_ms(2_000));
-    world.hosts[1].is_cut = false;
+    world.mend(1);
     world.run(Span::from_ms(1_000));
     assert_eq!(world.take_system(1).len(), 101);
     assert_eq!(count(&world, 0, IS_GONE), 0);
@@ -165,13 +164,11 @@ fn a_pause_shorter_than_the_limit_costs_nothing() {
 
 /// The second host has had the message for which it had posted a buffer, and then seen the first one leave, with the other.
 fn has_left(world: &World, post: OpId, seed: u64) {
-    let port = &world.hosts[1].port;
-    assert_eq!(port.memory[&post], [9; 10], "seed {seed}");
-    assert_eq!(
-        port.news.back(),
-        Some(&News::Gone(address(0), Cause::Closed))
-    );
-    assert_eq!(port.withdrawn, 1);
+    let memory = &world.hosts[1].memory;
+    assert_eq!(memory.back[&post], [9; 10], "seed {seed}");
+    let gone = Heard::Gone(address(0), Cause::Closed);
+    assert_eq!(memory.heard.back(), Some(&gone));
+    assert_eq!(count(world, 1, IS_WITHDRAWN), 1);
     assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
 }
 
@@ -179,19 +176,19 @@ fn has_left(world: &World, post: OpId, seed: u64) {
 fn what_was_sent_before_close_arrives_before_it() {
     for seed in 0..100 {
         let mut world = World::new(2, seed);
-        world.faults = Faults::all([0, 100, 200][seed as usize % 3]);
+        world.set_faults(faults([0, 100, 200][seed as usize % 3]));
         world.send_system(0, 1, b"first");
         world.run(Span::from_ms(2_000));
-        let post = world.hosts[1].port.post(1, 10);
+        let post = world.hosts[1].memory.post(1, 10);
         for k in 0..50u8 {
             world.send_system(0, 1, &[k; 1_000]);
         }
-        world.act(0, |endpoint, now, port| {
+        world.act(0, |endpoint, now, memory| {
             for channel in [1, 2] {
-                let source = port.lend(vec![9; 10]);
-                endpoint.send_normal(now, address(1), channel, source, 10, port);
+                let source = memory.lend(vec![9; 10]);
+                endpoint.send_normal(now, address(1), channel, source, 10, memory);
             }
-            endpoint.close(now, port);
+            endpoint.close(now, memory);
         });
         world.run_until(Span::from_ms(20_000), |world| {
             world.hosts[0].endpoint.is_drained()
@@ -209,13 +206,12 @@ fn what_is_played_back_from_elsewhere_moves_nobody() {
     world.send_system(1, 0, b"hello");
     world.run(Span::from_ms(20));
     world.take_system(0);
-    world.record = Some(Vec::new());
-    world.hosts[0].is_cut = true;
+    world.record();
+    world.cut(0);
     world.send_system(1, 0, b"held back");
-    world.hosts[0].is_cut = false;
-    let (.., bytes) = world.record.take().unwrap().remove(0);
-    let now = world.now;
-    world.deliver_at(now, 2, 0, bytes);
+    world.mend(0);
+    let held_back = world.recorded().remove(0);
+    world.inject(2, 0, held_back.bytes);
     world.run(Span::from_us(5));
     assert_eq!(world.take_system(0), [b"held back"]);
     world.send_system(0, 1, b"still there");
@@ -227,23 +223,22 @@ fn what_is_played_back_from_elsewhere_moves_nobody() {
 #[test]
 fn a_set_up_that_another_has_crossed_is_over_with_it() {
     let mut world = World::new(2, 9);
-    world.record = Some(Vec::new());
+    world.record();
     world.send_system(1, 0, b"once");
     world.run(Span::from_us(15));
-    world.hosts[0].is_cut = true;
+    world.cut(0);
     world.run(Span::from_us(10));
-    world.hosts[0].is_cut = false;
-    let kept_back = world.record.take().unwrap();
+    world.mend(0);
+    let kept_back = world.recorded();
     assert!(kept_back.len() >= 4, "CONFIRM and DATA have left");
     world.send_system(0, 1, b"other");
     world.run(Span::from_ms(20));
     assert_eq!(world.take_system(0), [b"once"]);
-    world.act(1, |endpoint, now, port| endpoint.close(now, port));
+    world.close(1);
     world.run(Span::from_ms(20));
     assert_eq!(count(&world, 0, IS_GONE), 1);
-    for (from, to, bytes) in kept_back {
-        let now = world.now;
-        world.deliver_at(now, from, to, bytes);
+    for datagram in kept_back {
+        world.net.inject(world.now.0, datagram);
         world.run(Span::from_ms(1));
     }
     assert_eq!(count(&world, 0, IS_SYSTEM), 0);
@@ -252,13 +247,12 @@ fn a_set_up_that_another_has_crossed_is_over_with_it() {
 
 /// Of what was sent, the packets of one kind from one host to another.
 fn sent(world: &mut World, from: usize, to: usize, kind: Kind) -> Vec<Vec<u8>> {
-    let all = world.record.take().unwrap_or_default();
-    world.record = Some(Vec::new());
-    let is_kind = |bytes: &[u8]| bytes[3] == kind as u8;
-    all.into_iter()
-        .filter(|sent| (sent.0, sent.1) == (from, to) && is_kind(&sent.2))
-        .map(|sent| sent.2)
-        .collect()
+    let ends = [from, to].map(|host| path(host).to);
+    let is_it = |sent: &Datagram| [sent.from, sent.to] == ends && sent.bytes[3] == kind as u8;
+    let sent = world.recorded().into_iter().filter(is_it);
+    let sent = sent.map(|sent| sent.bytes).collect();
+    world.record();
+    sent
 }
 
 /// Somebody plays a HELLO back under his own address, and the WELCOME, whose token is for that, to who had said HELLO
@@ -266,15 +260,15 @@ fn sent(world: &mut World, from: usize, to: usize, kind: Kind) -> Vec<Vec<u8>> {
 #[test]
 fn a_welcome_for_another_address_keeps_nobody_waiting() {
     let mut world = World::new(3, 12);
-    world.record = Some(Vec::new());
-    world.hosts[1].is_cut = true;
+    world.record();
+    world.cut(1);
     world.send_system(0, 1, b"hello");
-    world.hosts[1].is_cut = false;
+    world.mend(1);
     let hello = sent(&mut world, 0, 1, Kind::Hello).remove(0);
-    world.deliver_at(world.now, 2, 1, hello);
+    world.inject(2, 1, hello);
     world.run(Span::from_us(5));
     let welcome = sent(&mut world, 1, 2, Kind::Welcome).remove(0);
-    world.deliver_at(world.now, 1, 0, welcome);
+    world.inject(1, 0, welcome);
     // The other side wants something as well, and has to let ours go first.
     world.send_system(1, 0, b"and you");
     world.run(Span::from_us(100));
@@ -292,30 +286,30 @@ fn a_second_welcome_makes_no_second_connection() {
     let mut world = World::with(2, 13, |host, config| {
         config.dead_after = Span::from_ms([20_000, 500][host]);
     });
-    world.record = Some(Vec::new());
+    world.record();
     world.send_system(0, 1, b"once");
     world.run(Span::from_us(15));
     // The first one's CONFIRM arrives, and nothing after it.
     world.run_until(Span::from_ms(1), |world| count(world, 1, IS_UP) == 1);
-    world.hosts[0].is_cut = true;
+    world.cut(0);
     world.send_system(1, 0, b"is anybody there?");
     world.run(Span::from_ms(2_000));
     assert_eq!(count(&world, 1, IS_GONE), 1);
 
     let hello = sent(&mut world, 0, 1, Kind::Hello).remove(1);
-    world.deliver_at(world.now, 0, 1, hello);
+    world.inject(0, 1, hello);
     world.run(Span::from_us(5));
     let welcome = sent(&mut world, 1, 0, Kind::Welcome).remove(0);
-    world.hosts[0].is_cut = false;
-    world.deliver_at(world.now, 1, 0, welcome);
+    world.mend(0);
+    world.inject(1, 0, welcome);
     world.run(Span::from_us(5));
-    world.hosts[0].is_cut = true;
+    world.cut(0);
     world.run(Span::from_ms(100));
     let confirms = sent(&mut world, 0, 1, Kind::Confirm);
     assert!(confirms.len() >= 2, "both are confirmed");
     world.run(Span::from_ms(4_800));
     for confirm in confirms {
-        world.deliver_at(world.now, 0, 1, confirm);
+        world.inject(0, 1, confirm);
         world.run(Span::from_us(5));
     }
     assert_eq!(count(&world, 1, IS_UP), 1);
@@ -334,17 +328,14 @@ fn a_peer_that_takes_leave_is_gone_once_the_program_has_heard_what_came_before()
         };
         world.send_system(0, 1, b"first");
         world.run(Span::from_ms(20));
-        world.faults = Faults::all([0, 50, 200][seed as usize % 3]);
-        let post = world.hosts[1].port.post(1, 10);
-        world.hosts[1].port.is_away = true;
-        world.act(0, |endpoint, now, port| {
-            for channel in [1, 2] {
-                let source = port.lend(vec![9; 10]);
-                endpoint.send_normal(now, address(1), channel, source, 10, port);
-            }
-        });
+        world.set_faults(faults([0, 50, 200][seed as usize % 3]));
+        let post = world.hosts[1].memory.post(1, 10);
+        world.hosts[1].memory.looks_later = true;
+        for channel in [1, 2] {
+            world.send_normal(0, 1, channel, vec![9; 10]);
+        }
         world.run(Span::from_ms(500));
-        world.act(0, |endpoint, now, port| endpoint.close(now, port));
+        world.close(0);
         world.run_until(Span::from_ms(1_000), |world| {
             world.hosts[0].endpoint.is_drained()
         });
@@ -354,11 +345,7 @@ fn a_peer_that_takes_leave_is_gone_once_the_program_has_heard_what_came_before()
         assert_eq!(count(&world, 1, IS_GONE), 0, "seed {seed}");
         assert_eq!(world.hosts[1].endpoint.traffic().packets_out, sent);
 
-        world.hosts[1].port.is_away = false;
-        world.act(1, |endpoint, now, port| {
-            port.meet_waiting(now, endpoint);
-            endpoint.see_off(now, port);
-        });
+        world.look(1);
         has_left(&world, post, seed);
     }
 }
@@ -368,24 +355,21 @@ fn a_peer_that_takes_leave_is_gone_once_the_program_has_heard_what_came_before()
 fn a_peer_that_has_left_is_not_waited_for() {
     for returns in [false, true] {
         let mut world = World::new(2, 8);
-        world.hosts[1].port.is_away = true;
-        world.act(0, |endpoint, now, port| {
-            let source = port.lend(vec![9; 10]);
-            endpoint.send_normal(now, address(1), 1, source, 10, port);
-        });
+        world.hosts[1].memory.looks_later = true;
+        world.send_normal(0, 1, 1, vec![9; 10]);
         world.run(Span::from_ms(20));
-        world.act(0, |endpoint, now, port| endpoint.close(now, port));
+        world.close(0);
         world.run(Span::from_ms(20));
         assert_eq!(count(&world, 1, IS_GONE), 0);
         if returns {
             world.restart(0, 200);
             world.send_system(0, 1, b"back");
             world.run(Span::from_ms(20));
-            let gone = News::Gone(address(0), Cause::Closed);
-            assert!(world.hosts[1].port.news.contains(&gone));
+            let gone = Heard::Gone(address(0), Cause::Closed);
+            assert!(world.hosts[1].memory.heard.contains(&gone));
             assert_eq!(world.take_system(1), [b"back"]);
         } else {
-            world.act(1, |endpoint, now, port| endpoint.close(now, port));
+            world.close(1);
             assert!(world.hosts[1].endpoint.is_drained());
         }
     }
@@ -395,23 +379,23 @@ fn a_peer_that_has_left_is_not_waited_for() {
 fn who_cannot_be_reached() {
     // Nobody there.
     let mut world = World::new(2, 7);
-    world.hosts[1].is_cut = true;
+    world.cut(1);
     world.send_system(0, 1, b"hello");
     world.run(Span::from_ms(4_000));
-    let expected = News::Sent(1, 5, Err(OpError::Unreachable));
-    assert_eq!(world.hosts[0].port.take(), [expected]);
+    let expected = Heard::Sent(1, 5, Err(OpError::Unreachable));
+    assert_eq!(world.hosts[0].memory.take(), [expected]);
     // The network says so.
     world.send_system(0, 1, b"hello");
-    world.act(0, |endpoint, now, port| {
-        endpoint.unreachable(now, path(1), port)
+    world.act(0, |endpoint, now, memory| {
+        endpoint.unreachable(now, path(1), memory)
     });
-    let expected = News::Sent(2, 5, Err(OpError::NoPort));
-    assert_eq!(world.hosts[0].port.take(), [expected]);
+    let expected = Heard::Sent(2, 5, Err(OpError::NoPort));
+    assert_eq!(world.hosts[0].memory.take(), [expected]);
     // The driver knows no way.
-    world.hosts[0].port.unreachable = true;
+    world.hosts[0].memory.addresses.clear();
     world.send_system(0, 1, b"hello");
-    let expected = News::Sent(3, 5, Err(OpError::Unreachable));
-    assert_eq!(world.hosts[0].port.take(), [expected]);
+    let expected = Heard::Sent(3, 5, Err(OpError::Unreachable));
+    assert_eq!(world.hosts[0].memory.take(), [expected]);
 }
 
 #[test]
@@ -421,60 +405,45 @@ fn another_job_is_refused() {
         Endpoint::new(bcl_proto::Config::new(address(1), 100, [1, 2]), &[8; 32]);
     world.send_system(0, 1, b"hello");
     world.run(Span::from_ms(100));
-    let expected = News::Sent(1, 5, Err(OpError::KeyMismatch));
-    assert_eq!(world.hosts[0].port.take(), [expected]);
-    assert!(world.hosts[1].port.news.is_empty());
+    let expected = Heard::Sent(1, 5, Err(OpError::KeyMismatch));
+    assert_eq!(world.hosts[0].memory.take(), [expected]);
+    assert!(world.hosts[1].memory.heard.is_empty());
     assert!(world.hosts[1].endpoint.drops().job > 0);
 }
 
 #[test]
 fn another_version_is_refused() {
     let mut world = World::new(2, 8);
+    world.record();
     world.send_system(0, 1, b"hello");
+    let hello = sent(&mut world, 0, 1, Kind::Hello).remove(0);
     // What a peer of version 2 would say, from what ours says.
-    let refusal = |world: &World| {
-        let mut bytes = vec![0u8; 64];
-        bytes[..4].copy_from_slice(&[0x42, 0x43, 2, 15]);
-        let id = world.hosts[0].endpoint.peers().count() as u32;
-        assert_eq!(id, 1);
-        bytes
-    };
-    let mut bytes = refusal(&world);
-    let (from, to, hello) = {
-        let mut recorded = World::new(2, 8);
-        recorded.record = Some(Vec::new());
-        recorded.send_system(0, 1, b"hello");
-        recorded.record.unwrap().remove(0)
-    };
-    assert_eq!((from, to), (0, 1));
+    let mut bytes = vec![0u8; 64];
+    bytes[..4].copy_from_slice(&[0x42, 0x43, 2, 15]);
     bytes[8..12].copy_from_slice(&hello[12..16]);
-    bytes[18..20].copy_from_slice(&5u16.to_le_bytes());
-    world.hosts[1].is_cut = true;
+    bytes[18..20].copy_from_slice(&PORT.to_le_bytes());
+    world.cut(1);
     for _ in 0..2 {
-        world.act(0, |endpoint, now, port| {
-            endpoint.handle(now, path(1), &bytes, port)
+        world.act(0, |endpoint, now, memory| {
+            endpoint.handle(now, path(1), &bytes, memory)
         });
     }
     let error = OpError::VersionMismatch { ours: 1, theirs: 2 };
-    assert_eq!(world.hosts[0].port.take(), [News::Sent(1, 5, Err(error))]);
+    assert_eq!(
+        world.hosts[0].memory.take(),
+        [Heard::Sent(1, 5, Err(error))]
+    );
 }
 
 /// The next datagram of a host, and where it is to go.
 fn next_datagram(world: &mut World, host: usize) -> Option<(Path, Vec<u8>)> {
-    let now = world.now;
-    let bcl_protocol_tests::Host { endpoint, port, .. } = &mut world.hosts[host];
-    let transmit = endpoint.poll_transmit(now, port)?;
-    Some((
-        transmit.path,
-        bcl_protocol_tests::datagram(endpoint, port, &transmit)?,
-    ))
+    let (transmit, bytes) = world.hosts[host].next_datagram(world.now.0)?;
+    Some((transmit.path, bytes))
 }
 
 /// What a host receives, and all that it has to say to it.
 fn receive(world: &mut World, host: usize, from: Path, bytes: &[u8]) -> Vec<(Path, Vec<u8>)> {
-    let now = world.now;
-    let bcl_protocol_tests::Host { endpoint, port, .. } = &mut world.hosts[host];
-    endpoint.handle(now, from, bytes, port);
+    world.hosts[host].receive(world.now.0, from.to, bytes);
     std::iter::from_fn(|| next_datagram(world, host)).collect()
 }
 
@@ -489,9 +458,10 @@ fn a_host_that_moves_is_found() {
     world.run(Span::from_ms(10));
     let to = "10.9.9.9:20005".parse().unwrap();
     let (here, there) = (path(0), Path { to, rail: 0 });
-    let now = world.now;
-    let bcl_protocol_tests::Host { endpoint, port, .. } = &mut world.hosts[0];
-    endpoint.send_system(now, address(1), b"moved", port, |port| port.new_op());
+    let Port {
+        endpoint, memory, ..
+    } = &mut world.hosts[0];
+    endpoint.send_system(world.now, address(1), b"moved", memory, Memory::new_op);
     let (_, moved) = next_datagram(&mut world, 0).unwrap();
     // It is asked where it seems to be, and is not there before it answers from there.
     let said = receive(&mut world, 1, there, &moved);
@@ -510,24 +480,22 @@ fn a_host_that_moves_is_found() {
 #[test]
 fn copies_of_an_ended_connection_change_nothing() {
     let mut world = World::new(2, 9);
-    world.record = Some(Vec::new());
+    world.record();
     for k in 0..20 {
         world.send_system(0, 1, &[k; 100]);
         world.send_system(1, 0, &[k; 100]);
     }
     world.run(Span::from_ms(10));
-    world.act(0, |endpoint, now, port| endpoint.close(now, port));
+    world.close(0);
     world.run(Span::from_ms(10));
     assert_eq!(world.take_system(1).len(), 20);
-    let record = world.record.take().unwrap();
+    let record = world.recorded();
     for span in [Span::from_ms(1), Span::from_ms(20_000)] {
-        for (from, to, bytes) in &record {
-            if *to == 1 {
-                world.deliver_at(world.now, *from, *to, bytes.clone());
-            }
+        for datagram in record.iter().filter(|sent| sent.to == path(1).to) {
+            world.net.inject(world.now.0, datagram.clone());
         }
         world.run(span);
-        assert!(world.hosts[1].port.news.is_empty());
+        assert!(world.hosts[1].memory.heard.is_empty());
         assert_eq!(world.hosts[1].endpoint.depths().peers, 0);
     }
 }
@@ -535,15 +503,12 @@ fn copies_of_an_ended_connection_change_nothing() {
 #[test]
 fn forged_and_copied_packets_change_nothing() {
     let mut world = World::new(2, 10);
-    world.record = Some(Vec::new());
+    world.record();
     world.send_system(0, 1, b"hello");
-    world.act(0, |endpoint, now, port| {
-        let source = port.lend(vec![1; 50_000]);
-        endpoint.send_normal(now, address(1), 1, source, 50_000, port);
-    });
+    world.send_normal(0, 1, 1, vec![1; 50_000]);
     world.run(Span::from_ms(50));
-    let record = world.record.take().unwrap();
-    let before = format!("{:?}", world.hosts[1].port.news);
+    let record = world.recorded();
+    let before = format!("{:?}", world.hosts[1].memory.heard);
     let info = |world: &World| {
         let mut info = world.hosts[1].endpoint.peers().next().unwrap();
         (info.traffic, info.drops) = Default::default();
@@ -551,21 +516,19 @@ fn forged_and_copied_packets_change_nothing() {
     };
     let state = info(&world);
     for round in 0..20_000u64 {
-        let (_, _, bytes) = &record[world.random() as usize % record.len()];
-        let mut bytes = bytes.clone();
+        let mut bytes = world.random.pick(&record).bytes.clone();
         if round % 4 != 0 {
             // Kinds, acknowledgements, sequences: whatever the forger likes, but for the check.
-            for _ in 0..1 + world.random() % 3 {
-                let at = 3 + world.random() as usize % (bytes.len() - 3);
-                bytes[at] = world.random() as u8;
+            for _ in 0..1 + world.random.below(3) {
+                let at = 3 + world.random.index(bytes.len() - 3);
+                bytes[at] = world.random.next_u64() as u8;
             }
         }
-        let now = world.now;
-        let bcl_protocol_tests::Host { endpoint, port, .. } = &mut world.hosts[1];
-        endpoint.handle(now, path(0), &bytes, port);
-        while endpoint.poll_transmit(now, port).is_some() {}
+        let now_ns = world.now.0;
+        world.hosts[1].receive(now_ns, path(0).to, &bytes);
+        while world.hosts[1].next_datagram(now_ns).is_some() {}
     }
-    assert_eq!(format!("{:?}", world.hosts[1].port.news), before);
+    assert_eq!(format!("{:?}", world.hosts[1].memory.heard), before);
     assert_eq!(info(&world), state);
     assert_eq!(world.now, Time(world.now.0));
 }

@@ -1,8 +1,11 @@
 //! Messages arrive once, in order and intact, whatever the network does.
 
 use bcl_proto::Span;
-use bcl_protocol_tests::{Faults, News, World, address};
+use bcl_sim::net::Faults;
+use bcl_sim::port::{Heard, address};
 use bcl_types::OpError;
+
+use crate::world::{World, faults};
 
 /// The k-th system message from a host.
 fn content(host: usize, k: usize, len: usize) -> Vec<u8> {
@@ -17,7 +20,7 @@ fn len_of(k: usize) -> usize {
 
 fn system_both_ways(seed: u64, faults: Faults, count: usize) -> World {
     let mut world = World::new(2, seed);
-    world.faults = faults;
+    world.set_faults(faults);
     let mut received = [0, 0];
     for k in 0..count {
         for (from, to) in [(0, 1), (1, 0)] {
@@ -59,45 +62,41 @@ fn system_messages_on_a_good_network() {
 #[test]
 fn system_messages_on_bad_networks() {
     for seed in 0..100 {
-        system_both_ways(seed, Faults::all([10, 100, 300][seed as usize % 3]), 60);
+        system_both_ways(seed, faults([10, 100, 300][seed as usize % 3]), 60);
     }
 }
 
 /// Normal messages of all lengths on several channels, posted early and late.
 fn normal_messages(seed: u64, faults: Faults, count: usize) {
     let mut world = World::new(2, seed);
-    world.faults = faults;
+    world.set_faults(faults);
     let lens = [8, 0, 1_500, 8_192, 8_193, 40_000, 300_000];
     let channel_of = |k: usize| 1 + (k % 3) as u16;
     let mut posts = Vec::new();
     let mut post = |world: &mut World, k: usize| {
-        let op = world.hosts[1].port.post(channel_of(k), 300_000);
+        let op = world.post(1, channel_of(k), 300_000);
         posts.push((op, k));
-        world.flush(1);
     };
     for k in 0..count / 2 {
         post(&mut world, k);
     }
     for k in 0..count {
         let bytes = content(0, k, lens[k % lens.len()]);
-        world.act(0, |endpoint, now, port| {
-            let len = bytes.len() as u64;
-            let op = port.lend(bytes);
-            endpoint.send_normal(now, address(1), channel_of(k), op, len, port);
-        });
+        world.send_normal(0, 1, channel_of(k), bytes);
     }
     world.run(Span::from_ms(seed % 20));
     for k in count / 2..count {
         post(&mut world, k);
         world.run(Span::from_us(seed * 10));
     }
-    let is_end = |news: &News| matches!(news, News::Received { .. });
-    let is_sent = |news: &News| matches!(news, News::Sent(..));
+    let is_end = |news: &Heard| matches!(news, Heard::Received { .. });
+    let is_sent = |news: &Heard| matches!(news, Heard::Sent(..));
     world.run_until(Span::from_ms(120_000), |world| {
-        world.hosts[1].port.count(is_end) == count && world.hosts[0].port.count(is_sent) == count
+        world.hosts[1].memory.count(is_end) == count
+            && world.hosts[0].memory.count(is_sent) == count
     });
-    for news in world.hosts[1].port.take() {
-        if let News::Received {
+    for news in world.hosts[1].memory.take() {
+        if let Heard::Received {
             op,
             channel,
             len_bytes,
@@ -110,11 +109,11 @@ fn normal_messages(seed: u64, faults: Faults, count: usize) {
             assert_eq!(channel, channel_of(k));
             let expected = content(0, k, lens[k % lens.len()]);
             assert_eq!(len_bytes, expected.len() as u64, "message {k}");
-            assert!(world.hosts[1].port.memory[&op].starts_with(&expected));
+            assert!(world.hosts[1].memory.back[&op].starts_with(&expected));
         }
     }
-    for news in world.hosts[0].port.take() {
-        if let News::Sent(_, _, result) = news {
+    for news in world.hosts[0].memory.take() {
+        if let Heard::Sent(_, _, result) = news {
             assert_eq!(result, Ok(()));
         }
     }
@@ -135,7 +134,7 @@ fn normal_messages_on_a_good_network() {
 #[test]
 fn normal_messages_on_bad_networks() {
     for seed in 0..100 {
-        normal_messages(seed, Faults::all([10, 100, 300][seed as usize % 3]), 28);
+        normal_messages(seed, faults([10, 100, 300][seed as usize % 3]), 28);
     }
 }
 
@@ -143,14 +142,9 @@ fn normal_messages_on_bad_networks() {
 fn a_message_too_long_is_an_error_on_both_sides() {
     for len in [100, 8_000, 50_000] {
         let mut world = World::new(2, 5);
-        world.hosts[1].port.post(9, 50);
-        let second = world.hosts[1].port.post(9, 50);
+        let [first, second] = [(); 2].map(|()| world.post(1, 9, 50));
         for bytes in [vec![1; len], vec![2; 40]] {
-            world.act(0, |endpoint, now, port| {
-                let len = bytes.len() as u64;
-                let op = port.lend(bytes);
-                endpoint.send_normal(now, address(1), 9, op, len, port);
-            });
+            world.send_normal(0, 1, 9, bytes);
         }
         world.run(Span::from_ms(200));
         let error = Err(OpError::Truncated {
@@ -158,24 +152,24 @@ fn a_message_too_long_is_an_error_on_both_sides() {
             capacity_bytes: 50,
         });
         let sent: Vec<_> = world.hosts[0]
-            .port
+            .memory
             .take()
             .into_iter()
             .filter_map(|news| match news {
-                News::Sent(_, len, result) => Some((len, result)),
+                Heard::Sent(_, len, result) => Some((len, result)),
                 _ => None,
             })
             .collect();
         assert_eq!(sent, [(len as u64, error), (40, Ok(()))]);
-        assert_eq!(world.hosts[1].port.memory[&1], [0; 50]);
-        assert!(world.hosts[1].port.memory[&second].starts_with(&[2; 40]));
+        assert_eq!(world.hosts[1].memory.back[&first], [0; 50]);
+        assert!(world.hosts[1].memory.back[&second].starts_with(&[2; 40]));
     }
 }
 
 #[test]
 fn a_full_receiver_delays_and_loses_nothing() {
     let mut world = World::with(2, 1, |_, config| config.pool_bytes = 64 << 10);
-    world.faults = Faults::all(20);
+    world.set_faults(faults(20));
     let mut held = Vec::new();
     for k in 0..200 {
         world.send_system(0, 1, &content(0, k, 3_000));
@@ -183,8 +177,8 @@ fn a_full_receiver_delays_and_loses_nothing() {
     let mut next = 0;
     for _ in 0..2_000 {
         world.run(Span::from_us(500));
-        for news in world.hosts[1].port.take() {
-            if let News::System(_, handle) = news {
+        for news in world.hosts[1].memory.take() {
+            if let Heard::System { handle, .. } = news {
                 let bytes = world.hosts[1].endpoint.data(&handle).to_vec();
                 assert_eq!(bytes, content(0, next, 3_000));
                 next += 1;
@@ -193,7 +187,7 @@ fn a_full_receiver_delays_and_loses_nothing() {
         }
         // Most of the pool stays taken; any may be released first.
         if held.len() > 1 {
-            let index = world.random() as usize % held.len();
+            let index = world.random.index(held.len());
             let handle = held.swap_remove(index);
             assert!(world.hosts[1].endpoint.release(&handle));
         }
@@ -209,13 +203,13 @@ fn a_program_that_takes_no_events_holds_up_its_senders() {
     world.send_system(0, 1, b"up");
     world.run(Span::from_ms(5));
     world.take_system(1);
-    world.hosts[1].port.is_full = true;
+    world.hosts[1].memory.most_events = 0;
     for k in 0..50 {
         world.send_system(0, 1, &content(0, k, 500));
     }
     world.run(Span::from_ms(300));
     assert!(world.take_system(1).is_empty());
-    world.hosts[1].port.is_full = false;
+    world.hosts[1].memory.most_events = usize::MAX;
     world.run(Span::from_ms(100));
     let taken = world.take_system(1);
     assert_eq!(taken.len(), 50);
@@ -228,17 +222,14 @@ fn a_program_that_takes_no_events_holds_up_its_senders() {
 fn channels_and_classes_do_not_hold_up_each_other() {
     let mut world = World::new(2, 1);
     for (channel, len) in [(1, 100_000), (2, 100), (3, 20_000)] {
-        world.act(0, |endpoint, now, port| {
-            let op = port.lend(vec![channel as u8; len]);
-            endpoint.send_normal(now, address(1), channel, op, len as u64, port);
-        });
+        world.send_normal(0, 1, channel, vec![channel as u8; len]);
     }
     world.send_system(0, 1, b"system");
-    world.hosts[1].port.post(3, 20_000);
+    world.post(1, 3, 20_000);
     world.run(Span::from_ms(50));
-    let news = world.hosts[1].port.take();
-    assert!(news.iter().any(|news| matches!(news, News::System(..))));
-    let received = |news: &News| matches!(news, News::Received { channel: 3, .. });
+    let news = world.hosts[1].memory.take();
+    assert!(news.iter().any(|news| matches!(news, Heard::System { .. })));
+    let received = |news: &Heard| matches!(news, Heard::Received { channel: 3, .. });
     assert!(news.iter().any(received));
     assert_eq!(world.hosts[1].endpoint.depths().unexpected, 2);
 }
@@ -249,11 +240,11 @@ fn unreliable_messages_come_at_most_once() {
     world.send_system(0, 1, b"up");
     world.run(Span::from_ms(5));
     world.take_system(1);
-    world.faults = Faults::all(200);
+    world.set_faults(faults(200));
     let mut seen = std::collections::BTreeSet::new();
     for k in 0u32..500 {
-        world.act(0, |endpoint, now, port| {
-            assert!(endpoint.send_unreliable(now, address(1), &k.to_le_bytes(), port));
+        world.act(0, |endpoint, now, memory| {
+            assert!(endpoint.send_unreliable(now, address(1), &k.to_le_bytes(), memory));
         });
         world.run(Span::from_us(20));
         for bytes in world.take_system(1) {

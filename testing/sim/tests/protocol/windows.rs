@@ -1,8 +1,11 @@
 //! One-sided operations take effect once and in order, whatever the network does.
 
 use bcl_proto::{Action, Span};
-use bcl_protocol_tests::{Faults, News, World};
+use bcl_sim::net::Faults;
+use bcl_sim::port::Heard;
 use bcl_types::{Atomic, OpError, OpId};
+
+use crate::world::{World, faults};
 
 fn put(world: &mut World, offset: u64, bytes: Vec<u8>) -> OpId {
     let len_bytes = bytes.len() as u64;
@@ -25,14 +28,14 @@ fn add(world: &mut World, offset: u64, value: u64) -> OpId {
 
 /// Waits for so many operations to end; how, in the order of their ends.
 fn ends(world: &mut World, count: usize) -> Vec<(OpId, u64, Result<(), OpError>)> {
-    let is_end = |news: &News| matches!(news, News::Rma(..));
+    let is_end = |news: &Heard| matches!(news, Heard::Rma(..));
     world.run_until(Span::from_ms(120_000), |world| {
-        world.hosts[0].port.count(is_end) >= count
+        world.hosts[0].memory.count(is_end) >= count
     });
-    let news = world.hosts[0].port.take();
+    let news = world.hosts[0].memory.take();
     news.into_iter()
         .filter_map(|news| match news {
-            News::Rma(op, value, result) => Some((op, value, result)),
+            Heard::Rma(op, value, result) => Some((op, value, result)),
             _ => None,
         })
         .collect()
@@ -40,8 +43,11 @@ fn ends(world: &mut World, count: usize) -> Vec<(OpId, u64, Result<(), OpError>)
 
 fn world(seed: u64, faults: Faults, window_bytes: usize) -> World {
     let mut world = World::new(2, seed);
-    world.faults = faults;
-    world.hosts[1].port.windows.insert(3, vec![0; window_bytes]);
+    world.set_faults(faults);
+    world.hosts[1]
+        .memory
+        .windows
+        .insert(3, vec![0; window_bytes]);
     world
 }
 
@@ -52,10 +58,10 @@ fn operations(seed: u64, faults: Faults, count: usize) {
     let mut model = vec![0u8; WINDOW as usize];
     let mut expected = Vec::new();
     for k in 0..count {
-        let len = [1, 8, 1_400, 1_500, 9_000][world.random() as usize % 5];
-        let offset = (world.random() % (WINDOW - len)) & !7;
+        let len = [1, 8, 1_400, 1_500, 9_000][world.random.index(5)];
+        let offset = (world.random.below(WINDOW - len)) & !7;
         let range = offset as usize..(offset + len) as usize;
-        match world.random() % 3 {
+        match world.random.below(3) {
             0 => {
                 let bytes: Vec<u8> = (0..len).map(|i| (k as u64 + i * 3) as u8).collect();
                 model[range].copy_from_slice(&bytes);
@@ -79,12 +85,12 @@ fn operations(seed: u64, faults: Faults, count: usize) {
         let end = ends.iter().find(|end| end.0 == op).expect("an end");
         assert_eq!(end.2, Ok(()));
         if let Some(seen) = seen {
-            assert!(world.hosts[0].port.memory[&op] == seen, "get {op}");
+            assert!(world.hosts[0].memory.back[&op] == seen, "get {op}");
         } else {
             assert_eq!(end.1, value);
         }
     }
-    assert!(world.hosts[1].port.windows[&3] == model);
+    assert!(world.hosts[1].memory.windows[&3] == model);
     world.run(Span::from_ms(3_000));
     assert_eq!(world.hosts[0].endpoint.depths().pending, 0);
 }
@@ -97,20 +103,20 @@ fn on_a_good_network() {
 #[test]
 fn on_bad_networks() {
     for seed in 0..100 {
-        operations(seed, Faults::all([10, 100, 300][seed as usize % 3]), 60);
+        operations(seed, faults([10, 100, 300][seed as usize % 3]), 60);
     }
 }
 
 #[test]
 fn long_ones() {
     for chance in [0, 50] {
-        let mut world = world(1, Faults::all(chance), 3_000_000);
+        let mut world = world(1, faults(chance), 3_000_000);
         let bytes: Vec<u8> = (0..3_000_000u32).map(|i| ((i * 7) >> 3) as u8).collect();
         put(&mut world, 0, bytes.clone());
         let read = get(&mut world, 0, 3_000_000);
         let ends = ends(&mut world, 2);
         assert!(ends.iter().all(|end| end.2 == Ok(())));
-        assert!(world.hosts[0].port.memory[&read] == bytes);
+        assert!(world.hosts[0].memory.back[&read] == bytes);
     }
 }
 
@@ -132,11 +138,11 @@ fn refused_accesses_touch_nothing() {
         [range, range, Err(OpError::NoWindow), range, range, Ok(())]
     );
     assert!(
-        world.hosts[1].port.windows[&3]
+        world.hosts[1].memory.windows[&3]
             .iter()
             .all(|byte| *byte == 0)
     );
-    world.hosts[1].port.read_only = true;
+    world.hosts[1].memory.read_only = true;
     put(&mut world, 0, vec![1; 8]);
     assert_eq!(ends(&mut world, 1)[0].2, Err(OpError::RmaDenied));
 }
@@ -148,8 +154,8 @@ fn nothing_at_all_is_an_operation_too() {
     get(&mut world, 16, 0);
     let ends = ends(&mut world, 2);
     assert!(ends.iter().all(|end| end.2 == Ok(())));
-    let notices = world.hosts[1].port.take();
-    assert!(notices.contains(&News::Put(16, 0)));
+    let notices = world.hosts[1].memory.take();
+    assert!(notices.contains(&Heard::Put(16, 0)));
 }
 
 #[test]
@@ -161,5 +167,5 @@ fn a_swap_compares() {
     }
     let values: Vec<u64> = ends(&mut world, 3).iter().map(|end| end.1).collect();
     assert_eq!(values, [0, 5, 5]);
-    assert_eq!(world.hosts[1].port.windows[&3][0], 6);
+    assert_eq!(world.hosts[1].memory.windows[&3][0], 6);
 }

@@ -9,8 +9,10 @@ use bcl_proto::{
     Config, Endpoint, MessageId, Path, Payload, Span, SystemHandle, Target, Time, Upcalls,
     WindowPut,
 };
-use bcl_protocol_tests::{KEY, World, address, path};
+use bcl_sim::port::address;
 use bcl_types::{Address, Cause, OpError, OpId, Refusal};
+
+use crate::world::{KEY, World, path};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -211,16 +213,10 @@ fn peers_that_are_only_known_cost_nothing_and_idle_ones_little() {
     let memory = |world: &World| world.hosts[0].endpoint.depths().memory_bytes;
     let empty = memory(&world);
     for peer in 1..41 {
-        world.act(peer, |endpoint, now, port| {
-            endpoint.send_system(now, address(0), &[1; 5_000], port, |port| port.new_op());
-        });
+        world.send_system(peer, 0, &[1; 5_000]);
     }
     world.run(Span::from_ms(50));
-    for news in world.hosts[0].port.take() {
-        if let bcl_protocol_tests::News::System(_, handle) = news {
-            assert!(world.hosts[0].endpoint.release(&handle));
-        }
-    }
+    assert_eq!(world.take_system(0).len(), 40);
     world.run(Span::from_ms(12_000));
     let pool = 40 * 9216;
     let each = (memory(&world) - empty - pool) / 40;

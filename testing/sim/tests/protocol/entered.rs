@@ -5,7 +5,10 @@ use bcl_mcp_model::Window;
 use bcl_proto::{Action, Span};
 use bcl_types::Atomic;
 
-use bcl_protocol_tests::{News, World, address};
+use bcl_sim::net::{Faults, Rate};
+use bcl_sim::port::{Heard, address};
+
+use crate::world::World;
 
 /// First bytes of the system messages that a host has been told of.
 fn messages(world: &mut World, host: usize) -> Vec<u8> {
@@ -20,7 +23,7 @@ fn set_up(seed: u64) -> World {
     world.run(Span::from_ms(5));
     assert_eq!(messages(&mut world, 1), [0]);
     assert_eq!(world.front().entered.len(), 1);
-    world.hosts[0].port.take();
+    world.hosts[0].memory.take();
     world
 }
 
@@ -47,10 +50,10 @@ fn without_an_agent_it_goes_on_as_ever() {
     world.front().has_agent = false;
     world.send_system(0, 1, &[7]);
     world.run(Span::from_us(100));
-    world.act(1, |endpoint, now, port| {
-        let entering = endpoint.next_to_enter(now, port).expect("a connection");
+    world.act(1, |endpoint, now, memory| {
+        let entering = endpoint.next_to_enter(now, memory).expect("a connection");
         assert_eq!((entering.peer, entering.expected), (address(0), 0));
-        endpoint.not_entered(now, entering.id, port);
+        endpoint.not_entered(now, entering.id, memory);
     });
     world.run(Span::from_ms(1));
     assert_eq!(messages(&mut world, 1), [7]);
@@ -60,23 +63,20 @@ fn without_an_agent_it_goes_on_as_ever() {
 #[test]
 fn a_system_message_that_is_refused_is_not_acknowledged_by_what_the_program_sends() {
     let mut world = set_up(2);
-    world.hosts[1].port.is_full = true;
+    world.hosts[1].memory.most_events = 0;
     world.flush(1);
     for number in 1..4 {
         world.send_system(0, 1, &[number; 100]);
     }
     // What comes after it and is for the program.
-    world.act(0, |endpoint, now, port| {
-        let op = port.lend(vec![9; 100_000]);
-        endpoint.send_normal(now, address(1), 3, op, 100_000, port);
-    });
+    world.send_normal(0, 1, 3, vec![9; 100_000]);
     for _ in 0..100 {
         world.send_system(1, 0, &[8]);
         world.run(Span::from_us(20));
     }
     assert!(world.front().port.counters.refused > 0);
     assert_eq!(messages(&mut world, 1), []);
-    world.hosts[1].port.is_full = false;
+    world.hosts[1].memory.most_events = usize::MAX;
     world.flush(1);
     world.run(Span::from_ms(50));
     assert_eq!(messages(&mut world, 1), [1, 2, 3]);
@@ -86,41 +86,35 @@ fn a_system_message_that_is_refused_is_not_acknowledged_by_what_the_program_send
 #[test]
 fn a_refusal_of_a_normal_message_is_told_until_it_is_heard() {
     let mut world = set_up(3);
-    world.hosts[1].port.is_full = true;
-    world.act(0, |endpoint, now, port| {
-        let op = port.lend(vec![9; 100]);
-        endpoint.send_normal(now, address(1), 3, op, 100, port);
-    });
+    world.hosts[1].memory.most_events = 0;
+    world.send_normal(0, 1, 3, vec![9; 100]);
     world.run(Span::from_us(15));
-    world.hosts[0].is_cut = true;
+    world.cut(0);
     world.run(Span::from_ms(1));
-    world.hosts[0].is_cut = false;
-    world.hosts[1].port.is_full = false;
-    world.hosts[1].port.post(3, 100);
+    world.mend(0);
+    world.hosts[1].memory.most_events = usize::MAX;
+    world.post(1, 3, 100);
     world.run(Span::from_ms(50));
-    let received = |news: &News| matches!(news, News::Received { result: Ok(()), .. });
-    assert_eq!(world.hosts[1].port.count(received), 1);
+    let received = |news: &Heard| matches!(news, Heard::Received { result: Ok(()), .. });
+    assert_eq!(world.hosts[1].memory.count(received), 1);
 }
 
 #[test]
 fn a_message_comes_together_from_pieces_that_others_have_placed() {
     let mut world = set_up(4);
-    let buffer = world.hosts[1].port.post(3, 50_000);
-    world.act(0, |endpoint, now, port| {
-        let op = port.lend((0..50_000).map(|at| at as u8).collect());
-        endpoint.send_normal(now, address(1), 3, op, 50_000, port);
-    });
+    let buffer = world.post(1, 3, 50_000);
+    world.send_normal(0, 1, 3, (0..50_000).map(|at| at as u8).collect());
     world.run_until(Span::from_ms(1), |world| {
-        !world.hosts[1].port.granted.is_empty()
+        world.hosts[1].memory.granted[0].is_some()
     });
-    let (connection, message, op, len_bytes) = world.hosts[1].port.granted[0];
-    assert_eq!((op, len_bytes), (buffer, 50_000));
+    let granted = world.hosts[1].memory.granted[0].expect("a message");
+    assert_eq!((granted.op, granted.len_bytes), (buffer, 50_000));
     world.front().port.control.grants[0] = Grant {
-        connection,
-        message,
+        connection: granted.connection,
+        message: granted.message,
         window: 99,
         place: 8,
-        len_bytes,
+        len_bytes: granted.len_bytes,
     };
     let window = Window {
         memory: vec![0; 60_000],
@@ -129,16 +123,24 @@ fn a_message_comes_together_from_pieces_that_others_have_placed() {
     };
     world.front().port.enter_window(99, window);
     world.run(Span::from_ms(5));
-    let received = |news: &News| matches!(news, News::Received { result: Ok(()), .. });
-    assert_eq!(world.hosts[1].port.count(received), 1);
-    assert!(
-        world.hosts[1].port.memory[&buffer]
-            .iter()
-            .all(|byte| *byte == 0)
-    );
+    let received = |news: &Heard| matches!(news, Heard::Received { result: Ok(()), .. });
+    assert_eq!(world.hosts[1].memory.count(received), 1);
+    let back = &world.hosts[1].memory.back[&buffer];
+    assert!(back.iter().all(|byte| *byte == 0));
     let memory = &world.front().port.window(99).expect("a window").memory;
     let is_there = |(at, byte): (usize, &u8)| *byte == at as u8;
     assert!(memory[8..50_008].iter().enumerate().all(is_there));
+}
+
+/// A window of the second host, which the interface program has as well.
+fn enter_window(world: &mut World, number: u16, len: usize, access: u32) {
+    world.hosts[1].memory.windows.insert(number, vec![0; len]);
+    let window = Window {
+        memory: Vec::new(),
+        len_bytes: len as u64,
+        access,
+    };
+    world.front().port.enter_window(number, window);
 }
 
 fn rma(world: &mut World, window: u16, offset: u64, action: Action) {
@@ -150,42 +152,34 @@ fn rma(world: &mut World, window: u16, offset: u64, action: Action) {
 fn the_port_is_told_of_what_was_written_and_only_then() {
     let mut world = set_up(5);
     for (number, access) in [(1, 7), (2, 15)] {
-        let window = Window {
-            memory: vec![0; 10_000],
-            len_bytes: 10_000,
-            access,
-        };
-        world.front().port.enter_window(number, window);
+        enter_window(&mut world, number, 10_000, access);
     }
     // The process is somewhere else.
-    world.front().looks = false;
+    world.looks = false;
     for window in [1, 2] {
         rma(&mut world, window, 16, Action::Put { len_bytes: 5000 });
         let add = Action::Atomic(Atomic::FetchAdd(3));
         rma(&mut world, window, 8, add);
     }
     world.run(Span::from_ms(5));
-    let done = |news: &News| matches!(news, News::Rma(_, _, Ok(())));
-    assert_eq!(world.hosts[0].port.count(done), 4, "nobody had to look");
-    world.front().looks = true;
+    let done = |news: &Heard| matches!(news, Heard::Rma(_, _, Ok(())));
+    assert_eq!(world.hosts[0].memory.count(done), 4, "nobody had to look");
+    world.looks = true;
     world.flush(1);
-    let told = world.hosts[1].port.take();
-    assert_eq!(told, [News::Written(2, 16, 5000), News::Written(2, 8, 8)]);
+    let told = world.hosts[1].memory.take();
+    assert_eq!(told, [Heard::Written(2, 16, 5000), Heard::Written(2, 8, 8)]);
 }
 
 #[test]
 fn a_connection_that_is_taken_back_goes_on_where_the_interface_program_was() {
     for seed in 0..20 {
         let mut world = set_up(seed);
-        world.faults.loss = 50;
-        world.faults.reordering = 50;
-        world.hosts[1].port.windows.insert(1, vec![0; 64]);
-        let window = Window {
-            memory: vec![0; 64],
-            len_bytes: 64,
-            access: 7,
-        };
-        world.front().port.enter_window(1, window);
+        world.set_faults(Faults {
+            reorder: Rate::percent(5),
+            reorder_by_ns: 100_000,
+            ..Faults::loss(Rate::percent(5))
+        });
+        enter_window(&mut world, 1, 64, 7);
         for number in 1..60 {
             world.send_system(0, 1, &[number; 500]);
             rma(&mut world, 1, 8, Action::Atomic(Atomic::FetchAdd(1)));
@@ -196,12 +190,10 @@ fn a_connection_that_is_taken_back_goes_on_where_the_interface_program_was() {
         world.run(Span::from_ms(2_000));
         let told = messages(&mut world, 1);
         assert_eq!(told, (1..60).collect::<Vec<u8>>(), "{seed}");
-        let done = |news: &News| matches!(news, News::Rma(_, _, Ok(())));
-        assert_eq!(world.hosts[0].port.count(done), 59, "{seed}");
+        let done = |news: &Heard| matches!(news, Heard::Rma(_, _, Ok(())));
+        assert_eq!(world.hosts[0].memory.count(done), 59, "{seed}");
         // Each was performed once, here or there.
-        let here = world.hosts[1].port.windows[&1][8];
-        let there = world.front().port.window(1).expect("a window").memory[8];
-        assert_eq!(here + there, 59, "{seed}");
+        assert_eq!(world.hosts[1].memory.windows[&1][8], 59, "{seed}");
     }
 }
 
@@ -232,12 +224,12 @@ fn a_connection_that_was_taken_back_is_entered_again_once_nothing_is_kept_for_it
 
     // What is refused is for the program to take.
     world.run(Span::from_ms(600));
-    world.hosts[1].port.is_full = true;
+    world.hosts[1].memory.most_events = 0;
     world.send_system(0, 1, &[2]);
     world.run(Span::from_ms(1));
     assert_eq!(world.front().entered, [id]);
 
-    world.hosts[1].port.is_full = false;
+    world.hosts[1].memory.most_events = usize::MAX;
     world.run(Span::from_ms(500));
     world.send_system(0, 1, &[3]);
     world.run(Span::from_ms(10));
@@ -254,7 +246,7 @@ fn a_connection_that_was_taken_back_is_entered_again_once_nothing_is_kept_for_it
 fn a_connection_is_not_entered_again_whose_peer_has_used_a_window() {
     let mut world = set_up(8);
     let id = world.front().entered[0];
-    world.hosts[1].port.windows.insert(1, vec![0; 64]);
+    world.hosts[1].memory.windows.insert(1, vec![0; 64]);
     rma(&mut world, 1, 8, Action::Atomic(Atomic::FetchAdd(1)));
     world.run(Span::from_ms(1));
     world.act(1, |endpoint, _, _| endpoint.give_back(id));

@@ -1,0 +1,95 @@
+//! What programs do.
+
+use bcl_proto::{Action, Endpoint, Rma, Time};
+use bcl_sim::Port;
+use bcl_sim::port::{Heard, Memory, address};
+use bcl_types::OpId;
+
+use super::World;
+
+impl World {
+    /// A host does something, and what it has to send leaves.
+    pub fn act<R>(
+        &mut self,
+        host: usize,
+        act: impl FnOnce(&mut Endpoint, Time, &mut Memory) -> R,
+    ) -> R {
+        let port = &mut self.hosts[host];
+        let result = act(&mut port.endpoint, self.now, &mut port.memory);
+        self.flush(host);
+        result
+    }
+
+    /// A host sends another a system message; whether that is complete.
+    pub fn send_system(&mut self, from: usize, to: usize, data: &[u8]) -> bool {
+        self.act(from, |endpoint, now, memory| {
+            endpoint.send_system(now, address(to), data, memory, Memory::new_op)
+        })
+    }
+
+    /// A host sends another a message on a normal channel.
+    pub fn send_normal(&mut self, from: usize, to: usize, channel: u16, data: Vec<u8>) -> OpId {
+        self.act(from, |endpoint, now, memory| {
+            let len_bytes = data.len() as u64;
+            let op = memory.lend(data);
+            endpoint.send_normal(now, address(to), channel, op, len_bytes, memory);
+            op
+        })
+    }
+
+    /// A host closes its port.
+    pub fn close(&mut self, host: usize) {
+        self.act(host, |endpoint, now, memory| endpoint.close(now, memory));
+    }
+
+    /// A host gives a buffer to the message that waits on a channel, or to the next one.
+    pub fn post(&mut self, host: usize, channel: u16, capacity_bytes: usize) -> OpId {
+        let port = &mut self.hosts[host];
+        let op = match port.memory.first_waiting(channel) {
+            Some(op) => {
+                port.give_buffer(self.now, op, capacity_bytes);
+                op
+            }
+            None => port.memory.post(channel, capacity_bytes),
+        };
+        self.flush(host);
+        op
+    }
+
+    /// The program of a host, which was away, looks.
+    pub fn look(&mut self, host: usize) {
+        self.hosts[host].look(self.now);
+        self.flush(host);
+    }
+
+    /// Takes all that a host was told, and releases the system messages: their contents.
+    pub fn take_system(&mut self, host: usize) -> Vec<Vec<u8>> {
+        let Port {
+            endpoint, memory, ..
+        } = &mut self.hosts[host];
+        let mut taken = Vec::new();
+        for heard in memory.take() {
+            if let Heard::System { handle, .. } = heard {
+                taken.push(endpoint.data(&handle).to_vec());
+                assert!(endpoint.release(&handle));
+                assert!(!endpoint.release(&handle));
+            }
+        }
+        taken
+    }
+
+    /// The first host acts on a window of the second, with memory that it lends.
+    pub fn rma(&mut self, bytes: Vec<u8>, window: u16, offset: u64, action: Action) -> OpId {
+        self.act(0, |endpoint, now, memory| {
+            let op = memory.lend(bytes);
+            let rma = Rma {
+                op,
+                window,
+                offset,
+                action,
+            };
+            endpoint.rma(now, address(1), rma, memory);
+            op
+        })
+    }
+}
