@@ -6,10 +6,10 @@
 
 pub mod agent;
 pub mod cgroup;
+pub mod contents;
 pub mod fixture;
 pub mod netns;
 pub mod peer;
-pub mod random;
 mod seat;
 mod world;
 

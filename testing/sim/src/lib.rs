@@ -3,7 +3,7 @@
 //! Nothing here reads a clock or opens a socket: the same seed gives the same run, packet by packet, on
 //! every machine, so whatever goes wrong once can be looked at as often as needed.
 //!
-//! - [`Random`] and [`Schedule`]: chance and time.
+//! - [`Random`](bcl_types::Random) and [`Schedule`]: chance and time.
 //! - [`net`]: links, hosts and their faults; generic over the bytes that travel.
 //! - [`oracle`]: what has to be true of every run.
 //! - [`Plan`]: what is going to happen in a world, and the kinds of worlds.
@@ -16,12 +16,10 @@ pub mod oracle;
 pub mod party;
 mod plan;
 pub mod port;
-mod random;
 mod schedule;
 mod world;
 
 pub use plan::{Choice, KINDS, Mix, Plan, Traffic, Upset};
 pub use port::Port;
-pub use random::Random;
 pub use schedule::Schedule;
 pub use world::{Goodput, Report, Streams, Trace, World, Wrong};

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
-use bcl_sim::Random;
 use bcl_sim::net::{
     Bursts, CardId, Datagram, Fate, Faults, Handed, HostId, HostSpec, Life, LinkSpec, Network,
     Partition, Rate, Site,
 };
+use bcl_types::Random;
 
 /// Two hosts, or more, on one switch.
 struct Wire {

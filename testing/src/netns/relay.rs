@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::faults::Faults;
 use super::tap::{FRAME_MAX, Tap};
-use crate::random::Random;
+use bcl_types::Random;
 
 /// More than that are not held: what comes then is lost, as in a full queue.
 const HELD_MAX: usize = 16_384;
@@ -48,7 +48,7 @@ impl Relay {
         let tap = Tap::open(namespace, interface)?;
         let (until, end) = UnixStream::pair()?;
         let policy = Arc::new(Mutex::new(Policy {
-            random: Random(0),
+            random: Random::new(0),
             late_by: Faults::NONE.late_by,
         }));
         let seen_by_thread = Arc::clone(&policy);
@@ -65,7 +65,7 @@ impl Relay {
     /// From now on, as `faults` say.
     pub(super) fn set(&self, faults: &Faults) {
         let mut policy = self.policy.lock().expect("the thread does not panic");
-        policy.random = Random(faults.seed);
+        policy.random = Random::new(faults.seed);
         policy.late_by = faults.late_by.clone();
     }
 }

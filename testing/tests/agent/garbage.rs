@@ -7,7 +7,7 @@ use bcl_agent_client::message::{
     Answer, Code, Connection, MAX_REQUEST_BYTES, Request, Window, write,
 };
 use bcl_node::fdpass;
-use bcl_testing::random::Random;
+use bcl_types::Random;
 
 use crate::lab::Lab;
 
@@ -80,7 +80,7 @@ fn ten_thousand_spoiled_requests_disturb_nobody() {
     innocent.tell("open 127.0.0.1 any");
     innocent.tell("enter 5");
     let samples = samples();
-    let mut random = Random(0xa9e7);
+    let mut random = Random::new(0xa9e7);
     let mut line = lab.line();
     let (mut refused, mut done) = (0, 0);
     for _ in 0..10_000 {

@@ -1,7 +1,7 @@
 //! SEM-6: buffers.
 
 use bcl::{Access, Buffer, DmaBuffer, EnabledBuffer, Error};
-use bcl_testing::{PortLike, conformance, random};
+use bcl_testing::{PortLike, conformance, contents};
 
 conformance! {
     /// SEM-6.1, SEM-6.3
@@ -16,11 +16,11 @@ conformance! {
         };
         for len in [1, 30_000] {
             for mut from in kinds(len) {
-                from.as_mut_slice().copy_from_slice(&random::bytes(1, len));
+                from.as_mut_slice().copy_from_slice(&contents::bytes(1, len));
                 for into in kinds(len) {
                     b.port().post(1, into, 1).unwrap();
                     a.port().send(b.address, 1, from, 1).unwrap();
-                    random::check(1, &b.received(1).2);
+                    contents::check(1, &b.received(1).2);
                     from = a.sent(1).1.unwrap();
                     assert_eq!(from.len(), len);
                 }
@@ -28,7 +28,7 @@ conformance! {
                     b.port().bind(0, window, Access::ALL).unwrap();
                     a.port().put(b.address, 0, 0, from, 1).unwrap();
                     from = a.rma(1).1.unwrap();
-                    random::check(1, &b.port().unbind(0).unwrap().into_vec());
+                    contents::check(1, &b.port().unbind(0).unwrap().into_vec());
                 }
             }
         }

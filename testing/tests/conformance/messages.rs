@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bcl::{DmaBuffer, Error, Event, OpError};
-use bcl_testing::{PortLike, conformance, random};
+use bcl_testing::{PortLike, conformance, contents};
 
 conformance! {
     /// SEM-4.2
@@ -18,7 +18,7 @@ conformance! {
                 if index % 2 == 0 {
                     post();
                 }
-                a.port().send(b.address, 9, random::bytes(seed, *len), seed).unwrap();
+                a.port().send(b.address, 9, contents::bytes(seed, *len), seed).unwrap();
                 if index % 3 == 0 {
                     a.serve();
                 }
@@ -30,7 +30,7 @@ conformance! {
         for seed in 0..3 * lens.len() as u64 {
             let (result, len, bytes) = b.received(seed);
             assert_eq!((result, len), (Ok(()), lens[seed as usize % lens.len()] as u64));
-            random::check(seed, &bytes[..len as usize]);
+            contents::check(seed, &bytes[..len as usize]);
             assert_eq!(a.sent(seed).0, Ok(()));
         }
     }
@@ -59,7 +59,7 @@ conformance! {
         let (a, b) = world.pair();
         for seed in 0..2000 {
             let len = if seed % 20 == 0 { 50_000 } else { 500 };
-            a.port().send(b.address, 1, random::bytes(seed, len), seed).unwrap();
+            a.port().send(b.address, 1, contents::bytes(seed, len), seed).unwrap();
         }
         a.serve_for(Duration::from_millis(5));
         b.port().post(2, vec![0; 100_000], 1).unwrap();
@@ -76,7 +76,7 @@ conformance! {
         for seed in 0..2000 {
             let (result, len, bytes) = b.received(10_000 + seed);
             assert_eq!(result, Ok(()));
-            random::check(seed, &bytes[..len as usize]);
+            contents::check(seed, &bytes[..len as usize]);
             assert_eq!(a.sent(seed).0, Ok(()));
         }
     }
@@ -113,10 +113,10 @@ conformance! {
         let (a, b) = world.pair();
         let len = 40_000_001;
         b.port().post(1, vec![0; len], 1).unwrap();
-        a.port().send(b.address, 1, random::bytes(5, len), 1).unwrap();
+        a.port().send(b.address, 1, contents::bytes(5, len), 1).unwrap();
         let (result, found, bytes) = b.received(1);
         assert_eq!((result, found), (Ok(()), len as u64));
-        random::check(5, &bytes);
+        contents::check(5, &bytes);
     }
 
     /// SEM-4.6
@@ -139,12 +139,12 @@ conformance! {
             let cookie = cookie as u64;
             let mut buffer = DmaBuffer::new(len).unwrap();
             assert!(buffer.iter().all(|byte| *byte == 0));
-            buffer.copy_from_slice(&random::bytes(cookie, len));
+            buffer.copy_from_slice(&contents::bytes(cookie, len));
             b.port().post(1, DmaBuffer::new(len).unwrap(), cookie).unwrap();
             a.port().send(b.address, 1, buffer, cookie).unwrap();
             let (result, found, bytes) = b.received(cookie);
             assert_eq!((result, found), (Ok(()), len as u64));
-            random::check(cookie, &bytes);
+            contents::check(cookie, &bytes);
             assert_eq!(a.sent(cookie).1.unwrap().len(), len);
         }
     }

@@ -1,7 +1,7 @@
 //! SEM-4: the system channel.
 
 use bcl::{Error, Event, QUIET, SYSTEM_MAX, SystemMessage};
-use bcl_testing::{Fixture, PortLike, Seat, conformance, random};
+use bcl_testing::{Fixture, PortLike, Seat, conformance, contents};
 
 fn hold<F: Fixture>(seat: &Seat<F>) -> SystemMessage {
     let event = seat.expect("a system message", |event| {
@@ -21,13 +21,13 @@ conformance! {
         for round in 0..40 {
             for (index, len) in lens.iter().enumerate() {
                 let seed = (round * lens.len() + index) as u64;
-                a.port().send_system(b.address, &random::bytes(seed, *len), seed).unwrap();
+                a.port().send_system(b.address, &contents::bytes(seed, *len), seed).unwrap();
             }
         }
         for seed in 0..40 * lens.len() as u64 {
             let (from, bytes) = b.message();
             assert_eq!((from, bytes.len()), (a.address, lens[seed as usize % lens.len()]));
-            random::check(seed, &bytes);
+            contents::check(seed, &bytes);
             assert_eq!(a.sent(seed).0, Ok(()));
         }
     }
@@ -45,13 +45,13 @@ conformance! {
         let third = world.open();
         let count = 600;
         for seed in 0..count {
-            a.port().send_system(b.address, &random::bytes(seed, 700), QUIET).unwrap();
+            a.port().send_system(b.address, &contents::bytes(seed, 700), QUIET).unwrap();
         }
         let mut held: Vec<(u64, SystemMessage)> = (0..20).map(|seed| (seed, hold(&b))).collect();
         // The room of one sender is not that of another.
         third.meet_before_others(&b);
         let mut next = 20;
-        let mut random = random::Random(1);
+        let mut random = bcl_types::Random::new(1);
         while next < count || !held.is_empty() {
             b.serve();
             while let Some(Event::Message(message)) = b.find(|event| matches!(event, Event::Message(_))) {
@@ -60,7 +60,7 @@ conformance! {
             }
             if !held.is_empty() {
                 let (seed, message) = held.swap_remove(random.below(held.len() as u64) as usize);
-                random::check(seed, &b.port().copy_of(&message));
+                contents::check(seed, &b.port().copy_of(&message));
                 b.port().release(message).unwrap();
             }
         }

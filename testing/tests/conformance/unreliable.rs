@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use bcl::{Address, Error, Event, QUIET};
-use bcl_testing::{Fixture, PATIENCE, PortLike, Seat, conformance, random};
+use bcl_testing::{Fixture, PATIENCE, PortLike, Seat, conformance, contents};
 
 /// The next message, if there is one already. It is released.
 fn taken<F: Fixture>(seat: &Seat<F>) -> Option<Vec<u8>> {
@@ -39,7 +39,7 @@ conformance! {
         let longest = a.port().unreliable_max(b.address).unwrap();
         assert!((1024..=bcl::SYSTEM_MAX).contains(&longest), "{longest}");
         for len in [0, 1, 48, 49, 1024, longest - 1, longest] {
-            send_until_one_arrives(&a, &b, &random::bytes(len as u64, len));
+            send_until_one_arrives(&a, &b, &contents::bytes(len as u64, len));
         }
     }
 
@@ -50,13 +50,13 @@ conformance! {
         let count = 2000;
         let mut seen = BTreeSet::new();
         for seed in 0..count {
-            a.port().send_unreliable(b.address, &random::bytes(seed, 64)).unwrap();
+            a.port().send_unreliable(b.address, &contents::bytes(seed, 64)).unwrap();
             b.serve();
             while let Some(copy) = taken(&b) {
                 assert!(seen.insert(copy), "message {seed} at the latest came twice");
             }
         }
-        let sent: BTreeSet<_> = (0..count).map(|seed| random::bytes(seed, 64)).collect();
+        let sent: BTreeSet<_> = (0..count).map(|seed| contents::bytes(seed, 64)).collect();
         assert!(!seen.is_empty() && seen.is_subset(&sent));
         assert!(a.find(|event| matches!(event, Event::Sent { .. })).is_none());
     }
@@ -81,7 +81,7 @@ conformance! {
         // More than 4,096: as operations they would fill the queue.
         let count = 8000;
         for seed in 0..count {
-            a.port().send_unreliable(b.address, &random::bytes(seed, 700)).unwrap();
+            a.port().send_unreliable(b.address, &contents::bytes(seed, 700)).unwrap();
         }
         a.port().send_system(b.address, b"reliable", QUIET).unwrap();
         let mut arrived = 0;

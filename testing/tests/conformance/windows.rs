@@ -1,7 +1,7 @@
 //! SEM-5: open channels.
 
 use bcl::{Access, Buffer, DmaBuffer, Error, Event, OpError};
-use bcl_testing::{PortLike, conformance, random};
+use bcl_testing::{PortLike, conformance, contents};
 
 /// The same window on both kinds of memory: acted upon directly, and by the owner's thread.
 fn memories(len: usize) -> [Buffer; 2] {
@@ -59,15 +59,15 @@ conformance! {
             b.port().bind(0, memory, Access::ALL).unwrap();
             for (seed, len) in [0, 1, 100, 65_536, 65_537, 500_000].into_iter().enumerate() {
                 let seed = seed as u64;
-                a.port().put(b.address, 0, 77, random::bytes(seed, len), 10).unwrap();
+                a.port().put(b.address, 0, 77, contents::bytes(seed, len), 10).unwrap();
                 a.port().get(b.address, 0, 77, vec![0; len], 11).unwrap();
                 assert_eq!(a.rma(10).0, Ok(0));
                 let (result, buffer) = a.rma(11);
                 assert_eq!(result, Ok(0));
-                random::check(seed, buffer.unwrap().as_slice());
+                contents::check(seed, buffer.unwrap().as_slice());
             }
             let memory = b.port().unbind(0).unwrap().into_vec();
-            random::check(5, &memory[77..77 + 500_000]);
+            contents::check(5, &memory[77..77 + 500_000]);
         }
     }
 

@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
 use bcl_mcp_model::Port;
-use bcl_testing::random::{Random, bytes};
+use bcl_testing::contents::bytes;
+use bcl_types::Random;
 use bcl_wire::{CheckKey, Flags, HEADER_LEN, Header, JobKeys, Kind, PAYLOAD_MAX, seal};
 
 use crate::kernel::{PORT, keys};
@@ -33,7 +34,7 @@ pub struct Traffic {
 
 impl Traffic {
     pub fn new(seed: u64, job: Arc<JobKeys>) -> Self {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         // Now and then close to where numbers begin anew.
         let message = match random.below(2) {
             0 => 1,

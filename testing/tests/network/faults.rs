@@ -6,8 +6,8 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
+use bcl_testing::contents;
 use bcl_testing::netns::{Cluster, Faults, Tally, cluster, switched};
-use bcl_testing::random;
 
 const PACKETS: u64 = 20_000;
 const LEN: usize = 200;
@@ -52,7 +52,7 @@ impl Seen {
 
 fn content(number: u64) -> Vec<u8> {
     let mut packet = number.to_le_bytes().to_vec();
-    packet.extend(random::bytes(number, LEN - 8));
+    packet.extend(contents::bytes(number, LEN - 8));
     packet
 }
 

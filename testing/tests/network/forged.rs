@@ -8,7 +8,7 @@ use bcl_observe::{Connection, Counter};
 use bcl_testing::PATIENCE;
 use bcl_testing::netns::Tap;
 use bcl_testing::peer::Peer;
-use bcl_testing::random::Random;
+use bcl_types::Random;
 use bcl_wire::Kind;
 
 use crate::lab::{Lab, meet};
@@ -215,7 +215,7 @@ fn changed_and_invented_packets_are_nothing() {
         text.parse()
             .unwrap_or_else(|_| panic!("{PACKETS}={text} is not a number"))
     });
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let toll = scene.attack(packets, |captured| changed(&mut random, captured));
     // Each is counted once, and nothing else takes any. What the port refuses its peer asks about, so that one of its
     // greetings may come late.
@@ -244,7 +244,7 @@ fn repeated_packets_arrive_no_second_time() {
     let Some(mut scene) = Scene::new() else {
         return;
     };
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     let mut sequenced = 0;
     let toll = scene.attack(20_000, |captured| {
         let all = &captured.payloads;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bcl::{Access, Buffer, Cause, CopyMode, DmaBuffer, Event, OpError, QUIET, Which};
 use bcl_testing::fixture::SingleCopy;
 use bcl_testing::peer::Peer;
-use bcl_testing::{PortLike, Seat, World, random};
+use bcl_testing::{PortLike, Seat, World, contents};
 
 const KILLED: Cause = Cause::Killed(9);
 const LOST: Result<(), OpError> = Err(OpError::PeerGone(KILLED));
@@ -125,7 +125,7 @@ fn the_sender_of_a_message_that_waits_for_a_post() {
     next.tell(&format!("send {us} 1 8 heap"));
     let (result, len, bytes) = scene.us.received(1);
     assert_eq!((result, len), (Ok(()), 8));
-    random::check(8, &bytes);
+    contents::check(8, &bytes);
 }
 
 /// Serves our side until a long transfer is under way, and leaves it in the middle.
@@ -245,7 +245,7 @@ fn what_was_sent_before_arrives() {
     for seed in 0..50 {
         let (from, bytes) = scene.us.message();
         assert_eq!(from, scene.peer.address);
-        random::check(seed, &bytes);
+        contents::check(seed, &bytes);
     }
     assert_eq!(scene.us.received(7).0, Ok(()));
     assert_eq!(scene.us.peer_gone(scene.peer.address), KILLED);
@@ -272,7 +272,7 @@ fn what_was_sent_before_arrives_even_late() {
     for seed in 0..50 {
         let (from, bytes) = scene.us.message();
         assert_eq!(from, scene.peer.address);
-        random::check(seed, &bytes);
+        contents::check(seed, &bytes);
     }
     assert_eq!(scene.us.peer_gone(scene.peer.address), KILLED);
 }
@@ -297,7 +297,7 @@ fn held_messages_outlive_their_sender() {
     scene.kill();
     for (seed, message) in held.into_iter().enumerate() {
         let mut port = scene.us.port();
-        random::check(seed as u64, &port.copy_of(&message));
+        contents::check(seed as u64, &port.copy_of(&message));
         port.release(message).unwrap();
     }
 }

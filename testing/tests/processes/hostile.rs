@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bcl::{CopyMode, Event, OpError, QUIET};
 use bcl_testing::peer::{Peer, command};
-use bcl_testing::{PATIENCE, PortLike, World, random};
+use bcl_testing::{PATIENCE, PortLike, World, contents};
 
 /// SEM-7.7
 #[test]
@@ -41,11 +41,11 @@ fn a_process_that_scribbles_spoils_nothing_of_others() {
                 let len = 1 + (cookie * 7919 % 60_000) as usize;
                 into.port().post(9, vec![0; len], cookie).unwrap();
                 from.port()
-                    .send(into.address, 9, random::bytes(cookie, len), cookie)
+                    .send(into.address, 9, contents::bytes(cookie, len), cookie)
                     .unwrap();
                 let (result, found, bytes) = into.received(cookie);
                 assert_eq!((result, found), (Ok(()), len as u64), "round {round}");
-                random::check(cookie, &bytes);
+                contents::check(cookie, &bytes);
                 assert_eq!(from.sent(cookie).0, Ok(()));
             }
             // What the hostile process says is believed for what it is: some bytes of some length.

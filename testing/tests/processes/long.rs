@@ -2,7 +2,7 @@
 
 use bcl::{CopyMode, Event};
 use bcl_testing::peer::Peer;
-use bcl_testing::{World, random};
+use bcl_testing::{World, contents};
 
 const GIB: usize = 1 << 30;
 
@@ -37,7 +37,7 @@ fn a_message_of_a_gibibyte_arrives_whole_in_both_copy_modes() {
         };
         assert_eq!((result, len_bytes), (Ok(()), GIB as u64), "{copy:?}");
         let bytes = buffer.expect("posts bring their buffer back").into_vec();
-        random::check_sparse(GIB as u64, &bytes);
+        contents::check_sparse(GIB as u64, &bytes);
         assert_eq!(peer.line(), "ok");
     }
 }

@@ -78,7 +78,7 @@ fn a_shared_folder_is_enough() {
     peer.order("serve 1000");
     let (result, found, bytes) = us.received(1);
     assert_eq!((result, found), (Ok(()), len as u64));
-    bcl_testing::random::check(len as u64, &bytes);
+    bcl_testing::contents::check(len as u64, &bytes);
     assert!(peer.line().contains("sent"));
 }
 

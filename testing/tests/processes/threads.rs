@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bcl::{Event, QUIET, Which};
 use bcl_testing::fixture::Shared;
-use bcl_testing::{Fixture, PATIENCE, World, random};
+use bcl_testing::{Fixture, PATIENCE, World, contents};
 
 const THREADS: u64 = 32;
 const EACH: u64 = 100;
@@ -27,7 +27,7 @@ fn thirty_two_threads_share_a_port() {
                 for number in 0..EACH {
                     let seed = thread * EACH + number;
                     let mut data = seed.to_le_bytes().to_vec();
-                    data.extend(random::bytes(seed, 200));
+                    data.extend(contents::bytes(seed, 200));
                     a.send_system(to, &data, QUIET).unwrap();
                     let step = std::time::Duration::from_micros(1);
                     let _ = a.wait(Which::Any, Some(step)).unwrap();
@@ -40,7 +40,7 @@ fn thirty_two_threads_share_a_port() {
                     if let Some(Event::Message(message)) = event.unwrap() {
                         let data = b.data(&message);
                         let (head, body) = data.split_at(8);
-                        random::check(u64::from_le_bytes(head.try_into().unwrap()), body);
+                        contents::check(u64::from_le_bytes(head.try_into().unwrap()), body);
                         b.release(message).unwrap();
                         taken.fetch_add(1, Ordering::SeqCst);
                     }

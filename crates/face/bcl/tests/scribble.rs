@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use bcl::{Address, Event, Port, Which};
+use bcl_types::Random;
 
 const SCRIBBLERS: u64 = 6;
 const WRITES: u64 = 60_000;
@@ -54,7 +55,7 @@ impl Victim {
         port.post(CHANNEL, vec![0; 20_000], 0).expect("a post");
         Self {
             port,
-            random: Random(1),
+            random: Random::new(1),
             connected: 0,
             scribblers: 0,
             trips: 0,
@@ -70,7 +71,7 @@ impl Victim {
     /// Sends a message of some length to the echo, and waits for the same to come back.
     fn round_trip(&mut self, echo: Address) {
         self.trips += 1;
-        let len = 1 + self.random.next() as usize % 20_000;
+        let len = 1 + self.random.index(20_000);
         let sent: Vec<u8> = (0..len)
             .map(|index| (index as u64 + self.trips) as u8)
             .collect();
@@ -190,7 +191,7 @@ fn scribble_if_asked() {
         return;
     };
     let to: Address = to.parse().expect("an address");
-    let mut random = Random(seed.parse().expect("a number"));
+    let mut random = Random::new(seed.parse().expect("a number"));
     let mut port = open(&PathBuf::from(folder));
     port.send_system(to, b"hello", 0).expect("a message");
     while !matches!(
@@ -201,8 +202,8 @@ fn scribble_if_asked() {
     assert!(!shared.is_empty(), "nothing to scribble on");
     for _ in 0..WRITES {
         scribble(&shared, &mut random);
-        if random.next() % 64 == 0 {
-            let data = vec![3; random.next() as usize % 9_000];
+        if random.below(64) == 0 {
+            let data = vec![3; random.index(9_000)];
             let _ = port.send_system(to, &data[..data.len().min(8192)], 0);
             let _ = port.post(CHANNEL, vec![0; 1000], 0);
             let _ = port.send(to, CHANNEL, data, 0);
@@ -228,31 +229,19 @@ fn shared_memory() -> Vec<Range<usize>> {
 
 /// Writes a word: anything, or something that nearly makes sense, and most of it where the rings begin.
 fn scribble(shared: &[Range<usize>], random: &mut Random) {
-    let segment = &shared[random.next() as usize % shared.len()];
+    let segment = &shared[random.index(shared.len())];
     let words = segment.len() / 8;
-    let words = match random.next() % 3 {
+    let words = match random.below(3) {
         0 => words,
         1 => 4096 / 8,
         _ => 8192 / 8,
     };
-    let place = segment.start + random.next() as usize % words * 8;
-    let value = match random.next() % 4 {
-        0 => random.next(),
-        1 => random.next() % 200,
-        _ => ((random.next() % 9) << 32) | (random.next() % 200) | (u64::from(CHANNEL) << 48),
+    let place = segment.start + random.index(words) * 8;
+    let value = match random.below(4) {
+        0 => random.next_u64(),
+        1 => random.below(200),
+        _ => ((random.below(9)) << 32) | (random.below(200)) | (u64::from(CHANNEL) << 48),
     };
     // SAFETY: the place is mapped writable; that nobody else counts on its contents is what is tested.
     unsafe { std::ptr::with_exposed_provenance_mut::<u64>(place).write_volatile(value) };
-}
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 8
-    }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bcl::{Address, CopyMode, Event, Port, Which};
+use bcl_types::Random;
 
 /// Long enough for any machine; only a lost wake-up takes it.
 const NEVER: Duration = Duration::from_secs(60);
@@ -20,7 +21,7 @@ fn no_wait_sleeps_through_an_event() {
         let (mut caller, mut answerer) = (open(&folder, mode), open(&folder, mode));
         let (to, back) = (answerer.address(), caller.address());
         let thread = std::thread::spawn(move || {
-            let mut random = Random(7);
+            let mut random = Random::new(7);
             for round in 0..ROUNDS {
                 pause(&mut random);
                 receive(&mut answerer, round, &mut random);
@@ -29,7 +30,7 @@ fn no_wait_sleeps_through_an_event() {
                 }
             }
         });
-        let mut random = Random(9);
+        let mut random = Random::new(9);
         for round in 0..ROUNDS {
             pause(&mut random);
             send(&mut caller, to, round);
@@ -88,22 +89,10 @@ fn receive(port: &mut Port, round: u64, random: &mut Random) {
 
 /// Now and then the other side gets as far as to sleep, also if it expects something.
 fn pause(random: &mut Random) {
-    let micros = match random.next() % 8 {
+    let micros = match random.below(8) {
         0 => 4_000,
-        1..4 => random.next() % 400,
+        1..4 => random.below(400),
         _ => return,
     };
     std::thread::sleep(Duration::from_micros(micros));
-}
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 8
-    }
 }

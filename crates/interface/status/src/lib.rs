@@ -10,7 +10,6 @@ pub mod standing;
 pub mod watch;
 
 mod probing;
-mod random;
 mod ring;
 mod rumours;
 

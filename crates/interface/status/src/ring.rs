@@ -1,7 +1,8 @@
 //! Who watches whom ([NODE-2.1]): all nodes that are not isolated stand in a ring, and each watches the next ones.
 
+use bcl_types::scrambled;
+
 use crate::Node;
-use crate::random::scrambled;
 
 /// In the order of the ring, which is not that of the addresses, so that machines that fail together seldom stand together.
 #[derive(Debug, Default)]

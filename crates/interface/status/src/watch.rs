@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use bcl_types::Random;
+
 use crate::Node;
 use crate::message::{Message, Purpose, REPORTS_MAX};
 use crate::probing::{Probing, Step};
-use crate::random::Random;
 use crate::ring::Ring;
 use crate::rumours::Rumours;
 use crate::standing::{Report, Standing, State};
@@ -453,7 +454,7 @@ impl Watch {
             .collect();
         for group in [isolated, self.unheard.clone()] {
             if !group.is_empty() {
-                let node = group[self.random.below(group.len())];
+                let node = group[self.random.index(group.len())];
                 let known = [self.report(node), self.report(self.own)];
                 self.send(
                     node,
@@ -480,7 +481,7 @@ impl Watch {
     fn somebody_but(&mut self, node: Node) -> Option<Node> {
         // A few tries, since two of them may not be chosen.
         (0..8).find_map(|_| {
-            let found = self.ring.any(self.random.next())?;
+            let found = self.ring.any(self.random.next_u64())?;
             (found != node && found != self.own).then_some(found)
         })
     }

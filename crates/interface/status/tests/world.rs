@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use bcl_status::{Action, Config, Node, State, Watch};
+use bcl_types::Random;
 
 /// Bytes of a packet besides the message: wire header, UDP, IP, Ethernet.
 const OVERHEAD: u64 = 64 + 8 + 20 + 14;
@@ -32,6 +33,7 @@ struct World {
     now_ms: u64,
     hosts: BTreeMap<Node, Host>,
     under_way: BinaryHeap<std::cmp::Reverse<(u64, u64, Node, Packet)>>,
+    random: Random,
     packets: u64,
     loss_percent: u64,
     seed: u64,
@@ -45,6 +47,7 @@ impl World {
             now_ms: 1_000,
             hosts: BTreeMap::new(),
             under_way: BinaryHeap::new(),
+            random: Random::new(seed),
             packets: 0,
             loss_percent,
             seed,
@@ -83,11 +86,7 @@ impl World {
     }
 
     fn is_lost(&mut self) -> bool {
-        self.packets += 1;
-        let mut z = self.seed ^ self.packets.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % 100 < self.loss_percent
+        self.random.below(100) < self.loss_percent
     }
 
     fn send(&mut self, from: Node, to: Node, packet: Packet) {
@@ -105,6 +104,7 @@ impl World {
             .get(&to)
             .is_some_and(|host| host.is_up && host.side == side);
         if is_reachable && !self.is_lost() {
+            self.packets += 1;
             let entry = (self.now_ms + LATENCY_MS, self.packets, to, packet);
             self.under_way.push(std::cmp::Reverse(entry));
         }

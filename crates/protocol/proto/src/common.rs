@@ -8,7 +8,7 @@ use crate::buffers::Buffers;
 use crate::config::Config;
 use crate::counters::{Drops, Traffic};
 use crate::message::waiting::Waiting;
-use crate::random::Random;
+use crate::secrets::Secrets;
 use crate::slab::{Name, Slab};
 use crate::time::Time;
 
@@ -28,7 +28,7 @@ pub struct Common {
     pub drops: Drops,
     /// Of connections that have ended.
     pub past: Traffic,
-    pub random: Random,
+    pub secrets: Secrets,
     /// Copies whose last packet has been handed out; free at the next call.
     pub spent: Vec<Name>,
     /// For the driver: connections to be entered into the interface program's tables, taken back, removed.

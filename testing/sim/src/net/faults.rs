@@ -1,6 +1,6 @@
 //! What a link does to packets that it should not.
 
-use crate::Random;
+use bcl_types::Random;
 
 /// How often something happens, in parts of a million packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! One direction of a cable with the queue before it.
 
-use crate::Random;
+use bcl_types::Random;
 
 use super::fate::Fate;
 use super::faults::{Faults, flip};

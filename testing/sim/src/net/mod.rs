@@ -20,7 +20,9 @@ mod routes;
 
 use std::net::IpAddr;
 
-use crate::{Random, Schedule};
+use bcl_types::Random;
+
+use crate::Schedule;
 
 pub use fate::{Counters, Fate};
 pub use faults::{Bursts, Faults, Rate};

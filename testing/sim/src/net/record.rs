@@ -1,6 +1,6 @@
 //! What a listener on the wire has kept, to play it back later.
 
-use crate::Random;
+use bcl_types::Random;
 
 use super::Datagram;
 

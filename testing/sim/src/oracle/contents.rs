@@ -1,6 +1,6 @@
 //! What a message must hold follows from what it is, so that nothing has to be remembered or carried along.
 
-use crate::Random;
+use bcl_types::Random;
 
 /// Fills `bytes` with what belongs to `seed`.
 pub fn fill(seed: u64, bytes: &mut [u8]) {

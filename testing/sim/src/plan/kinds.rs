@@ -1,6 +1,7 @@
 //! The kinds of worlds.
 
-use crate::Random;
+use bcl_types::Random;
+
 use crate::net::{Bursts, Faults, HostSpec, LinkSpec, Rate};
 
 use super::upsets::{Theme, Upset, episode, in_order};

@@ -3,7 +3,8 @@
 mod kinds;
 mod upsets;
 
-use crate::Random;
+use bcl_types::Random;
+
 use crate::net::{HostSpec, LinkSpec};
 
 pub use kinds::KINDS;

@@ -1,6 +1,7 @@
 //! What befalls hosts and links.
 
-use crate::Random;
+use bcl_types::Random;
+
 use crate::net::{Faults, HostId, Partition};
 
 /// Something that changes the world.

@@ -12,10 +12,10 @@ use bcl_layout::control::{GRANTS, Grant};
 use bcl_layout::tables;
 use bcl_mcp_model::{Entry, Verdict, Window};
 use bcl_proto::{ConnectionState, Endpoint, Time, Told};
+use bcl_types::Random;
 use bcl_wire::{Flags, Header, JobKeys, Kind};
 
 use super::memory::Memory;
-use crate::Random;
 use crate::party::Interception;
 
 /// Windows of buffers that messages are placed into directly come from this number on.

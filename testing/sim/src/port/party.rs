@@ -3,12 +3,11 @@
 use std::net::SocketAddr;
 
 use bcl_proto::{Action, Config, Rma, Span, Time};
-use bcl_types::{Atomic, OpError, OpId};
+use bcl_types::{Atomic, OpError, OpId, Random};
 
 use super::front::Front;
 use super::memory::{Heard, Memory};
 use super::{PORT, Port, WINDOW, address, describe, seat};
-use crate::Random;
 use crate::oracle::Seat;
 use crate::party::{Failure, Held, Interception, News, Party, Request, Setup};
 

@@ -16,10 +16,12 @@ mod upset;
 mod verdict;
 mod watch;
 
+use bcl_types::Random;
+
 use crate::net::{Handed, Network};
 use crate::oracle::{Ledger, Violation, Windows};
 use crate::party::Party;
-use crate::{Plan, Random, Schedule};
+use crate::{Plan, Schedule};
 
 pub use goodput::{Goodput, Streams};
 pub use verdict::{Report, Wrong};

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use bcl_types::Random;
+
+use crate::World;
 use crate::net::{CardId, HostId, Site};
 use crate::oracle::{Ends, Expected, Life, Meeting, Seat, StreamKey};
 use crate::party::{Party, Setup};
 use crate::port::{first_address, first_ip};
-use crate::{Random, World};
 
 use super::turns::{Deed, Turn};
 

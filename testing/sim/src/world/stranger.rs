@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use bcl_types::Random;
+
+use crate::World;
 use crate::net::{Datagram, Life};
 use crate::party::Party;
-use crate::{Random, World};
 
 use super::seat::host;
 use super::turns::Turn;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::stdin;
 
 use bcl::{Address, Event, NodeId, Port, Which};
-use bcl_testing::{PATIENCE, random};
+use bcl_testing::{PATIENCE, contents};
 
 /// The bits of a seed that hold the round.
 const ROUND: u64 = (1 << 20) - 1;
@@ -37,10 +37,10 @@ pub fn run(index: u16, count: u16, rounds: u64) {
     for round in 0..rounds {
         for to in &others {
             let seed = seed(index, to.port - FIRST, round);
-            port.send_system(*to, &random::bytes(seed, 64 + (seed % 900) as usize), 1)
+            port.send_system(*to, &contents::bytes(seed, 64 + (seed % 900) as usize), 1)
                 .expect("a send starts");
             let len = if round % 4 == 0 { LONG } else { 100 };
-            let body = random::bytes(seed, len - 8);
+            let body = contents::bytes(seed, len - 8);
             port.send(*to, 1, [&seed.to_le_bytes(), &body[..]].concat(), 2)
                 .expect("a send starts");
         }
@@ -57,7 +57,7 @@ pub fn run(index: u16, count: u16, rounds: u64) {
             Some(Event::Message(message)) => {
                 let round = next.entry(message.from()).or_default();
                 let seed = seed(message.from().port - FIRST, index, *round);
-                random::check(seed, port.data(&message));
+                contents::check(seed, port.data(&message));
                 *round += 1;
                 port.release(message).expect("a message can be released");
                 systems += 1;
@@ -75,7 +75,7 @@ pub fn run(index: u16, count: u16, rounds: u64) {
                 let named = u64::from_le_bytes(head.try_into().expect("it is 8 bytes"));
                 assert_eq!(named & !ROUND, seed(from.port - FIRST, index, 0));
                 assert!(seen.insert(named), "message {named} came twice");
-                random::check(named, body);
+                contents::check(named, body);
                 normals += 1;
             }
             Some(Event::Sent { to, result, .. }) => {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::stdin;
 
 use bcl::{Address, Event, Port, Which};
-use bcl_testing::{PATIENCE, random};
+use bcl_testing::{PATIENCE, contents};
 
 const LEN: usize = 500;
 
@@ -17,7 +17,7 @@ pub fn run(count: u64, to: &str, rounds: u64) {
     println!("{}", flock[0].address());
     for round in 0..rounds {
         for port in &mut flock {
-            let message = random::bytes(round, LEN);
+            let message = contents::bytes(round, LEN);
             port.send_system(to, &message, round)
                 .expect("a send starts");
         }
@@ -49,7 +49,7 @@ pub fn gather(count: u64, rounds: u64) {
         match port.wait(Which::Any, Some(PATIENCE)).expect("it is open") {
             Some(Event::Message(message)) => {
                 let round = next.entry(message.from()).or_default();
-                random::check(*round, port.data(&message));
+                contents::check(*round, port.data(&message));
                 *round += 1;
                 arrived += 1;
                 port.release(message).expect("a message can be released");

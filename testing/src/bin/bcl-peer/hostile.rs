@@ -5,7 +5,7 @@ use std::io::stdin;
 
 use bcl::{Access, Address, DmaBuffer, Event, Port, Which};
 use bcl_testing::PATIENCE;
-use bcl_testing::random::Random;
+use bcl_types::Random;
 
 /// Start and length of a mapping.
 type Place = (usize, usize);
@@ -33,7 +33,7 @@ pub fn run(victim: &str, seed: u64) {
         let denied = unsafe { libc::mprotect(start as *mut _, len, libc::PROT_WRITE) };
         assert_eq!(denied, -1, "a page of the victim can be made writable");
     }
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     println!("scribbling");
     for round in 0..200_000u64 {
         let (start, len) = writable[random.below(writable.len() as u64) as usize];

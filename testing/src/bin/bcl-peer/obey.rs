@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use bcl::{Access, Address, Buffer, DmaBuffer, Event, Port, Which};
-use bcl_testing::{PATIENCE, random};
+use bcl_testing::{PATIENCE, contents};
 use rustix::cmsg_space;
 use rustix::io::Errno;
 use rustix::net::{
@@ -54,7 +54,7 @@ pub fn run() {
 fn act(port: &mut Port, words: &[&str]) -> String {
     let done = match *words {
         ["system", to, len, count] => (0..number(count) as u64).try_for_each(|seed| {
-            port.send_system(address(to), &random::bytes(seed, number(len)), seed)
+            port.send_system(address(to), &contents::bytes(seed, number(len)), seed)
         }),
         ["meet", to] => return met(port, address(to)),
         ["send", to, channel, len, kind] => port.send(
@@ -77,7 +77,7 @@ fn act(port: &mut Port, words: &[&str]) -> String {
             address(to),
             number(window) as u16,
             0,
-            random::bytes(1, number(len)),
+            contents::bytes(1, number(len)),
             1,
         ),
         ["scatter", to, count] => crate::scatter::scatter(port, address(to), number(count) as u64),
@@ -252,11 +252,11 @@ fn filled(kind: &str, len: usize) -> Buffer {
     match kind {
         "dma" => {
             let mut buffer = DmaBuffer::new(len).expect("there is memory");
-            buffer.copy_from_slice(&random::bytes(len as u64, len));
+            buffer.copy_from_slice(&contents::bytes(len as u64, len));
             buffer.into()
         }
-        "sparse" => random::sparse(len as u64, len).into(),
-        _ => random::bytes(len as u64, len).into(),
+        "sparse" => contents::sparse(len as u64, len).into(),
+        _ => contents::bytes(len as u64, len).into(),
     }
 }
 

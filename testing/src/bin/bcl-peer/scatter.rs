@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use bcl::{Address, Event, Port, Which};
 use bcl_testing::PATIENCE;
-use bcl_testing::random::{self, Random};
+use bcl_testing::contents;
+use bcl_types::Random;
 
 /// Bytes in front of a message that give its number.
 const NUMBER: usize = 8;
@@ -15,7 +16,7 @@ const LAST: &[u8] = b"that was all";
 pub fn scatter(port: &mut Port, to: Address, count: u64) -> Result<(), bcl::Error> {
     for number in 0..count {
         let longest = port.unreliable_max(to)?;
-        let len = Random(number).below((longest - NUMBER) as u64 + 1) as usize;
+        let len = Random::new(number).below((longest - NUMBER) as u64 + 1) as usize;
         port.send_unreliable(to, &content(number, len))?;
         // Not faster than packets can leave: the port itself would drop them.
         for _ in 0..4 {
@@ -55,7 +56,7 @@ pub fn gather(port: &mut Port) -> String {
 
 fn content(number: u64, len: usize) -> Vec<u8> {
     let mut bytes = number.to_le_bytes().to_vec();
-    bytes.extend(random::bytes(number, len));
+    bytes.extend(contents::bytes(number, len));
     bytes
 }
 

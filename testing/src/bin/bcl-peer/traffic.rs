@@ -4,7 +4,8 @@ use std::io::stdin;
 
 use bcl::{Access, Address, Buffer, DmaBuffer, Event, Port, Which};
 use bcl_testing::PATIENCE;
-use bcl_testing::random::{self, Random};
+use bcl_testing::contents;
+use bcl_types::Random;
 
 /// Normal channels in use.
 const CHANNELS: u64 = 3;
@@ -64,7 +65,7 @@ struct Plan {
 }
 
 fn plan(from: u64, number: u64, longest: u64) -> Plan {
-    let mut random = Random(from << 32 | number);
+    let mut random = Random::new(from << 32 | number);
     let channel = random.below(CHANNELS + 1);
     // Mostly short ones, as in life; each size class is met.
     let bound = match random.below(8) {
@@ -137,7 +138,7 @@ impl Half {
     fn send(&mut self, port: &mut Port) {
         let number = self.next_out;
         let Plan { channel, len, dma } = plan(self.own, number, self.longest);
-        let bytes = random::bytes(self.own << 32 | number, len);
+        let bytes = contents::bytes(self.own << 32 | number, len);
         self.next_out += 1;
         self.under_way += 1;
         let sent = if channel == 0 {
@@ -156,7 +157,7 @@ impl Half {
         }
         if self.mirrored.is_none() {
             self.mirrored = Some(number);
-            let bytes = random::bytes(number, MIRROR_LEN);
+            let bytes = contents::bytes(number, MIRROR_LEN);
             port.put(self.to, MIRROR, 0, bytes, number)
                 .expect("a put starts");
         }
@@ -168,7 +169,7 @@ impl Half {
             panic!("operations bring their buffer back");
         };
         let bytes = buffer.into_vec();
-        random::check(seed, &bytes);
+        contents::check(seed, &bytes);
         if self.mirrored == Some(seed) {
             self.mirrored = Some(!seed);
             port.get(self.to, MIRROR, 0, vec![0; MIRROR_LEN], seed)
@@ -232,7 +233,7 @@ impl Half {
             plan(from, number, self.longest).len,
             "message {number}"
         );
-        random::check(from << 32 | number, bytes);
+        contents::check(from << 32 | number, bytes);
         self.arrived += 1;
     }
 }

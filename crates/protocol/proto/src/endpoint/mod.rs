@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::connection::{End, Stage};
 use crate::counters::{Depths, Drops, PeerInfo, Traffic};
 use crate::names::Path;
-use crate::random::Random;
+use crate::secrets::Secrets;
 use crate::setup::ended::{Ended, EndedList};
 use crate::setup::token::Mint;
 use crate::slab::Slab;
@@ -66,8 +66,8 @@ pub struct Endpoint {
 impl Endpoint {
     /// A port that knows nobody yet.
     pub fn new(config: Config, job_key: &[u8; 32]) -> Self {
-        let mut random = Random::new(config.seed);
-        let mint = Mint::new(&mut random);
+        let mut secrets = Secrets::new(config.seed);
+        let mint = Mint::new(&mut secrets);
         let common = Common {
             keys: Box::new(JobKeys::derive(job_key)),
             pool: Buffers::new(config.pool_bytes, config.pool_bytes),
@@ -76,7 +76,7 @@ impl Endpoint {
             waiting: Slab::default(),
             drops: Drops::default(),
             past: Traffic::default(),
-            random,
+            secrets,
             spent: Vec::new(),
             to_enter: VecDeque::new(),
             to_take_back: VecDeque::new(),
@@ -195,7 +195,7 @@ impl Endpoint {
             }
             if self.ended.push(ended) {
                 // It could be shown again: no token of before is believed any more.
-                self.mint.forget(&mut self.common.random);
+                self.mint.forget(&mut self.common.secrets);
             }
         }
         let common = &mut self.common;

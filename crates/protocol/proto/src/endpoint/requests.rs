@@ -34,7 +34,7 @@ impl Endpoint {
             return None;
         };
         let stage = Stage::Greeting(self.new_attempt(now));
-        let id = self.connections.propose(&mut self.common.random);
+        let id = self.connections.propose(&mut self.common.secrets);
         let mut connection = Connection::new(now, id, peer, path, stage, &self.common);
         let common = &mut self.common;
         connection.trust_route(&mut Context { now, common, up });
@@ -43,7 +43,7 @@ impl Endpoint {
 
     pub(super) fn new_attempt(&mut self, now: Time) -> Attempt {
         self.attempts += 1;
-        Attempt::new(now, self.attempts, self.common.random.next())
+        Attempt::new(now, self.attempts, self.common.secrets.next())
     }
 
     /// Sends a system message of at most [`SYSTEM_MAX`] bytes. True: it is complete, a copy was made. False: a copy

@@ -84,7 +84,7 @@ impl Endpoint {
         body.token = self.mint.mint(from, ports(header), &body);
         let mut answer = Header::new(Kind::Welcome);
         answer.to_connection = header.from_connection;
-        answer.from_connection = self.connections.propose(&mut self.common.random);
+        answer.from_connection = self.connections.propose(&mut self.common.secrets);
         answer.from_port = header.to_port;
         answer.to_port = header.from_port;
         answer.message = self.attempts;
@@ -370,7 +370,7 @@ impl Endpoint {
             .insert(connection)
             .or_else(|mut connection| {
                 // Somebody has taken the place since it was proposed; the peer learns the name from our answer.
-                connection.id = self.connections.propose(&mut self.common.random);
+                connection.id = self.connections.propose(&mut self.common.secrets);
                 self.connections.insert(connection)
             });
         let place = match inserted {

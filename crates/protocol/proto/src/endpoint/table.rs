@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use bcl_types::Address;
 
 use crate::connection::Connection;
-use crate::random::Random;
+use crate::secrets::Secrets;
 
 /// The lower half of a connection's id is its place, the upper is random.
 const PLACE_BITS: u32 = 16;
@@ -97,7 +97,7 @@ impl Table {
     }
 
     /// An id whose place is free, and not proposed again soon.
-    pub fn propose(&mut self, random: &mut Random) -> u32 {
+    pub fn propose(&mut self, secrets: &mut Secrets) -> u32 {
         let end = (self.places.len() as u32 + AHEAD).min(1 << PLACE_BITS);
         for _ in 0..end {
             self.proposed = (self.proposed + 1) % end;
@@ -105,7 +105,7 @@ impl Table {
                 break;
             }
         }
-        let upper = (random.next() as u32) << PLACE_BITS;
+        let upper = (secrets.next() as u32) << PLACE_BITS;
         // Never 0, which means that a name is not known.
         (upper | self.proposed).max(1 << PLACE_BITS)
     }

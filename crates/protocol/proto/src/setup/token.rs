@@ -6,7 +6,7 @@ use bcl_wire::body::Setup;
 use bcl_wire::siphash24;
 
 use crate::names::Path;
-use crate::random::Random;
+use crate::secrets::Secrets;
 use crate::time::{Span, Time};
 
 /// How long a token is good.
@@ -19,15 +19,15 @@ pub struct Mint {
 }
 
 impl Mint {
-    pub fn new(random: &mut Random) -> Self {
+    pub fn new(secrets: &mut Secrets) -> Self {
         Self {
-            secret: [random.next(), random.next()],
+            secret: [secrets.next(), secrets.next()],
         }
     }
 
     /// All tokens made so far are worth nothing.
-    pub fn forget(&mut self, random: &mut Random) {
-        *self = Self::new(random);
+    pub fn forget(&mut self, secrets: &mut Secrets) {
+        *self = Self::new(secrets);
     }
 
     pub fn mint(&self, from: Path, ports: [u16; 2], body: &Setup) -> u64 {

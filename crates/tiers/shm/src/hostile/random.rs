@@ -1,19 +1,9 @@
 //! Short runs on random bytes, for machines without a fuzzer. Each run has its own seed, which a failure
 //! names.
 
+use bcl_types::Random;
+
 use super::{cell, connection, offer, packet};
-
-/// xorshift64*: all that is asked of it is to be different each time and the same for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-}
 
 /// Names the input of a run that panics.
 struct OnPanic(u64);
@@ -26,12 +16,12 @@ impl Drop for OnPanic {
     }
 }
 
-fn run(runs: u64, len_max: u64, target: fn(&[u8])) {
+fn run(runs: u64, len_max: usize, target: fn(&[u8])) {
     for seed in 1..=runs {
         let _on_panic = OnPanic(seed);
-        let mut random = Random(seed);
-        let len = random.next() % (len_max + 1);
-        let bytes: Vec<u8> = (0..len).map(|_| (random.next() >> 32) as u8).collect();
+        let mut random = Random::new(seed);
+        let len = random.index(len_max + 1);
+        let bytes = random.bytes(len);
         target(&bytes);
     }
 }

@@ -6,10 +6,11 @@ mod programs;
 use std::collections::BTreeSet;
 
 use bcl_proto::{Config, Span, Time};
+use bcl_sim::Port;
 use bcl_sim::net::{CardId, Datagram, Handed, HostId, HostSpec, LinkSpec, Network, Site};
 use bcl_sim::party::{Interception, Party};
 use bcl_sim::port::{Front, Memory, PORT, address, first_address};
-use bcl_sim::{Port, Random};
+use bcl_types::Random;
 
 pub use network::{faults, path};
 

@@ -1,34 +1,10 @@
-//! Contents and sizes by number, so that both ends know what a message must hold.
+//! Contents by number, so that both ends know what a message must hold.
 
-/// A small generator (SplitMix64): the same numbers for the same seed.
-#[derive(Debug, Clone)]
-pub struct Random(pub u64);
-
-impl Random {
-    /// The next number.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next_u64() % bound
-    }
-}
+use bcl_types::Random;
 
 /// `len` bytes that belong to `seed`.
 pub fn bytes(seed: u64, len: usize) -> Vec<u8> {
-    let mut random = Random(seed);
-    let mut bytes = Vec::with_capacity(len + 8);
-    while bytes.len() < len {
-        bytes.extend_from_slice(&random.next_u64().to_le_bytes());
-    }
-    bytes.truncate(len);
-    bytes
+    Random::new(seed).bytes(len)
 }
 
 /// Panics unless `found` is what [`bytes`] gives, saying where it differs.
@@ -75,5 +51,5 @@ pub fn check_sparse(seed: u64, found: &[u8]) {
 }
 
 fn sparse_word(seed: u64, index: usize) -> [u8; 8] {
-    Random(seed ^ index as u64).next_u64().to_le_bytes()
+    Random::new(seed ^ index as u64).next_u64().to_le_bytes()
 }

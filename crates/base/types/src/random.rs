@@ -1,6 +1,7 @@
 //! Chance from a seed.
 
-/// A small generator (SplitMix64): the same numbers for the same seed.
+/// A small generator (SplitMix64): the same numbers for the same seed. Who sees one of them can tell the next, so nothing
+/// that is secret comes from here.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -18,10 +19,7 @@ impl Random {
     /// The next number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        scrambled(self.0)
     }
 
     /// A number below `bound`, which is not 0.
@@ -60,6 +58,13 @@ impl Random {
     }
 }
 
+/// A number that looks as if it had nothing to do with the one it is made from, and is no other's.
+pub fn scrambled(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
 #[test]
 fn a_seed_is_a_run() {
     let draw = |seed| {
@@ -71,4 +76,6 @@ fn a_seed_is_a_run() {
     assert_ne!(draw(7), draw(8));
     assert!((5..=9).contains(&draw(7).1));
     assert_eq!(draw(7).2.len(), 11);
+    // As SplitMix64 has it.
+    assert_eq!(Random::new(0).next_u64(), 0xe220_a839_7b1d_cdaf);
 }
