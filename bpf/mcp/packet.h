@@ -45,6 +45,7 @@ enum flag {
     RETRANSMIT = 16,
     ACK_NOW = 32,
     PADDED = 64,
+    IMMEDIATE = 128,
 };
 
 struct header {

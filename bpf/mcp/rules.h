@@ -10,7 +10,7 @@
 static __always_inline __u32 flags_of(__u32 kind) {
     switch (kind) {
     case DATA:
-        return FRAGMENT_FLAGS | UNRELIABLE;
+        return FRAGMENT_FLAGS | UNRELIABLE | IMMEDIATE;
     case BODY:
         return FRAGMENT_FLAGS;
     case PUT:
@@ -23,12 +23,13 @@ static __always_inline __u32 flags_of(__u32 kind) {
 }
 
 static __always_inline int fits_data(const struct header *p, __u64 len) {
-    __u64 end = p->offset + len;
+    __u64 place = p->flags & IMMEDIATE ? 0 : p->offset;
+    __u64 end = place + len;
     __u32 ends = p->flags & (FIRST | LAST);
-    __u32 expected = (p->offset ? 0 : FIRST) | (end == p->length ? LAST : 0);
-    if (!p->length && !p->offset && !len && ends != (FIRST | LAST))
+    __u32 expected = (place ? 0 : FIRST) | (end == p->length ? LAST : 0);
+    if (!p->length && !place && !len && ends != (FIRST | LAST) && !(p->flags & IMMEDIATE))
         expected = 0; // a filler ([WIRE-2.5])
-    if (p->length > EAGER_MAX || end < p->offset || end > p->length)
+    if (p->length > EAGER_MAX || end < place || end > p->length)
         return 0;
     if (!len && p->length)
         return 0;

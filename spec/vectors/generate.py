@@ -83,7 +83,7 @@ KEYS = {"setup": SETUP_KEY, "from_initiator": CONNECTION[:16], "from_responder":
 
 KINDS = "HELLO WELCOME CONFIRM DATA RTS CTS BODY FIN PUT GET ATOMIC ANSWER ACK NAK REFUSE PROBE PROBE_ANSWER CLOSE PIECE".split()
 FIELDS = "magic version kind flags payload_len to_connection from_connection from_port to_port channel rail reserved sequence ack message slot group offset length".split()
-FIRST, LAST, UNRELIABLE, NOTIFY, RETRANSMIT, ACK_NOW, PADDED = (1 << bit for bit in range(7))
+FIRST, LAST, UNRELIABLE, NOTIFY, RETRANSMIT, ACK_NOW, PADDED, IMMEDIATE = (1 << bit for bit in range(8))
 
 
 def header(kind, payload, fields):
@@ -141,8 +141,11 @@ PACKETS = [
     ("data, first fragment", "DATA", "from_initiator", bytes_of(1400), INITIATOR | {"flags": FIRST, "channel": 3, "sequence": 3, "ack": 5, "message": 2, "length": 1405}),
     ("data, last fragment", "DATA", "from_initiator", bytes_of(5), INITIATOR | {"flags": LAST, "channel": 3, "sequence": 4, "ack": 5, "message": 2, "offset": 1400, "length": 1405}),
     ("data, unreliable", "DATA", "from_responder", b"maybe", RESPONDER | {"flags": WHOLE | UNRELIABLE, "ack": 5, "message": 3, "length": 5}),
+    ("data, with immediate data", "DATA", "from_initiator", b"8 bytes.", INITIATOR | {"flags": WHOLE | IMMEDIATE, "channel": 3, "sequence": 17, "ack": 5, "message": 14, "offset": 2**64 - 1, "length": 8}),
+    ("data, first fragment with immediate data", "DATA", "from_initiator", bytes_of(1400), INITIATOR | {"flags": FIRST | IMMEDIATE, "channel": 3, "sequence": 18, "ack": 5, "message": 15, "offset": 1400, "length": 1405}),
     ("data, filler, again, on rail 1", "DATA", "from_initiator", b"", INITIATOR | {"flags": RETRANSMIT, "rail": 1, "sequence": 5, "message": 3}),
     ("rts", "RTS", "from_initiator", b"", INITIATOR | {"channel": 9, "sequence": 6, "message": 4, "length": 1 << 32}),
+    ("rts, with immediate data", "RTS", "from_initiator", b"", INITIATOR | {"channel": 9, "sequence": 19, "message": 16, "offset": 1 << 63, "length": 1 << 32}),
     ("cts", "CTS", "from_responder", b"", RESPONDER | {"sequence": 7, "ack": 7, "message": 4}),
     ("body, as long as can be", "BODY", "from_initiator", bytes_of(8896), INITIATOR | {"channel": 9, "sequence": 0xFFFFFFFF, "ack": 8, "message": 4, "offset": 0xFFFF0000, "length": 1 << 32}),
     ("fin of two messages", "FIN", "from_responder", b"", RESPONDER | {"flags": ACK_NOW, "sequence": 8, "ack": 9, "message": 4, "offset": 5}),
@@ -176,7 +179,7 @@ MALFORMED = [
     ("kind", "DATA", b"8 bytes.", ONE | {"kind": 20}),
     ("length", "DATA", b"8 bytes.", ONE | {"payload_len": 9}),
     ("length", "BODY", bytes(8897), INITIATOR | {"channel": 1, "sequence": 1, "length": 8897}),
-    ("reserved", "DATA", b"8 bytes.", ONE | {"flags": WHOLE | 128}),
+    ("reserved", "DATA", b"8 bytes.", ONE | {"flags": WHOLE | 256}),
     ("reserved", "DATA", b"8 bytes.", ONE | {"reserved": 1}),
     ("rail", "DATA", b"8 bytes.", ONE | {"rail": 2}),
     ("group", "DATA", b"8 bytes.", ONE | {"group": 1}),
@@ -190,6 +193,10 @@ MALFORMED = [
     ("flags", "PUT", b"8 bytes.", ONE | {"flags": UNRELIABLE, "sequence": 0}),
     ("flags", "DATA", b"8 bytes.", ONE | {"flags": FIRST}),
     ("flags", "DATA", b"8 bytes.", ONE | {"length": 9}),
+    ("flags", "DATA", b"8 bytes.", ONE | {"flags": LAST | IMMEDIATE, "offset": 8}),
+    ("flags", "DATA", b"", ONE | {"flags": IMMEDIATE, "length": 0}),
+    ("flags", "BODY", b"8 bytes.", INITIATOR | {"flags": WHOLE | IMMEDIATE, "channel": 1, "sequence": 1, "length": 8}),
+    ("offset", "DATA", b"8 bytes.", ONE | {"flags": WHOLE | IMMEDIATE, "length": 7}),
     ("length", "DATA", b"8 bytes.", ONE | {"flags": FIRST, "length": 8193}),
     ("offset", "DATA", b"8 bytes.", ONE | {"flags": LAST, "offset": 1}),
     ("offset", "BODY", b"8 bytes.", INITIATOR | {"channel": 1, "offset": 2**64 - 4, "length": 2**64 - 1}),

@@ -20,7 +20,7 @@ static void take(bcl_event *event) {
         __atomic_add_fetch(&sent, 1, __ATOMIC_RELAXED);
     } else if (event->type == BCL_EVENT_MESSAGE) {
         memcpy(&number, event->data, sizeof number);
-        complain(event->len == sizeof number);
+        complain(event->len == sizeof number && event->immediate == ~(uint64_t)number);
         complain(__atomic_add_fetch(&seen_message[number], 1, __ATOMIC_RELAXED) == 1);
         complain(bcl_release(port, event) == 0);
         __atomic_add_fetch(&messages, 1, __ATOMIC_RELAXED);
@@ -38,7 +38,7 @@ static void *talk(void *argument) {
     int count;
     for (uint32_t i = first; i < first + MESSAGES; i++) {
         int result;
-        while ((result = bcl_send(port, self, BCL_SYSTEM_CHANNEL, &i, sizeof i, i)) == BCL_ERR_QUEUE_FULL) {
+        while ((result = bcl_send_immediate(port, self, BCL_SYSTEM_CHANNEL, &i, sizeof i, ~(uint64_t)i, i)) == BCL_ERR_QUEUE_FULL) {
             count = bcl_poll(port, BCL_ANY, events, 8);
             for (int e = 0; e < count; e++) take(&events[e]);
         }

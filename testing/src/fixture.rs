@@ -114,6 +114,10 @@ port_like! {
     fn address(&mut self) -> Address;
     /// As [`Port::send_system`].
     fn send_system(&mut self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error>;
+    /// As [`Port::send_system_immediate`].
+    fn send_system_immediate(&mut self, to: Address, data: &[u8], immediate: u64, cookie: u64) -> Result<(), Error>;
+    /// As [`Port::send_immediate`].
+    fn send_immediate(&mut self, to: Address, channel: u16, data: impl Into<Buffer>, immediate: u64, cookie: u64) -> Result<(), Error>;
     /// As [`Port::send_unreliable`].
     fn send_unreliable(&mut self, to: Address, data: &[u8]) -> Result<(), Error>;
     /// As [`Port::unreliable_max`].

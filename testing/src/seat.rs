@@ -137,6 +137,21 @@ impl<F: Fixture> Seat<F> {
         }
     }
 
+    /// The immediate data of the message that the post with this cookie has got, which has ended well.
+    pub fn immediate_of_received(&self, wanted: u64) -> u64 {
+        let is_it =
+            |event: &Event| matches!(event, Event::Received { cookie, .. } if *cookie == wanted);
+        match self.expect(&format!("the end of post {wanted}"), is_it) {
+            Event::Received {
+                result, immediate, ..
+            } => {
+                assert_eq!(result, Ok(()));
+                immediate
+            }
+            _ => unreachable!("it was picked as a post"),
+        }
+    }
+
     /// How the one-sided operation with this cookie ended, and its buffer.
     pub fn rma(&self, wanted: u64) -> (Result<u64, OpError>, Option<Buffer>) {
         let is_it =

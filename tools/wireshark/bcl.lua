@@ -87,6 +87,7 @@ local PAYLOADS = {
 local FLAGS = {
     { "FIRST", 1 }, { "LAST", 2 }, { "UNRELIABLE", 4 }, { "NOTIFY", 8 }, { "RETRANSMIT", 16 }, { "ACK_NOW", 32 },
     { "PADDED", 64 },
+    { "IMMEDIATE", 128 },
 }
 
 local fields, list = {}, {}

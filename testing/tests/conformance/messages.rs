@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use bcl::{DmaBuffer, Error, Event, OpError};
+use bcl::{DmaBuffer, Error, Event, OpError, QUIET};
 use bcl_testing::{PortLike, conformance, contents};
+
+use crate::system::hold;
 
 conformance! {
     /// SEM-4.2
@@ -33,6 +35,44 @@ conformance! {
             contents::check(seed, &bytes[..len as usize]);
             assert_eq!(a.sent(seed).0, Ok(()));
         }
+    }
+
+    /// SEM-4.8: on all ways that a message can take, whether its buffer is there or not.
+    fn immediate_data_come_with_messages(world) {
+        let (a, b) = world.pair();
+        let lens = [0, 8, 40, 41, 48, 49, 1500, 8192, 8193, 1_000_000];
+        for (seed, len) in (1..).zip(lens) {
+            let immediate = u64::MAX / seed;
+            for (channel, is_posted) in [(1, true), (2, false)] {
+                let post = || b.port().post(channel, vec![0; len], seed).unwrap();
+                if is_posted {
+                    post();
+                }
+                a.port()
+                    .send_immediate(b.address, channel, contents::bytes(seed, len), immediate, seed)
+                    .unwrap();
+                if !is_posted {
+                    b.serve_for(Duration::from_millis(2));
+                    post();
+                }
+                assert_eq!(b.immediate_of_received(seed), immediate, "{len} bytes");
+                assert_eq!(a.sent(seed).0, Ok(()));
+            }
+            let data = contents::bytes(seed, len.min(8192));
+            a.port().send_system_immediate(b.address, &data, immediate, seed).unwrap();
+            let message = hold(&b);
+            assert_eq!(message.immediate(), immediate);
+            assert_eq!(b.port().copy_of(&message), data);
+            b.port().release(message).unwrap();
+        }
+        // Without them, nothing is told, whatever lay there before.
+        a.port().send_system(b.address, &[1; 48], QUIET).unwrap();
+        let message = hold(&b);
+        assert_eq!(message.immediate(), 0);
+        b.port().release(message).unwrap();
+        b.port().post(1, vec![0; 8], 99).unwrap();
+        a.port().send(b.address, 1, vec![9; 8], QUIET).unwrap();
+        assert_eq!(b.immediate_of_received(99), 0);
     }
 
     /// SEM-4.2

@@ -3,7 +3,7 @@
 use bcl::{Error, Event, QUIET, SYSTEM_MAX, SystemMessage};
 use bcl_testing::{Fixture, PortLike, Seat, conformance, contents};
 
-fn hold<F: Fixture>(seat: &Seat<F>) -> SystemMessage {
+pub fn hold<F: Fixture>(seat: &Seat<F>) -> SystemMessage {
     let event = seat.expect("a system message", |event| {
         matches!(event, Event::Message(_))
     });

@@ -45,11 +45,33 @@ conformance! {
     /// SEM-5.1
     fn windows_are_numbered_and_bound_once(world) {
         let a = world.open();
-        assert!(matches!(a.port().bind(64, vec![0; 8], Access::ALL), Err(Error::InvalidArgument(_))));
-        a.port().bind(63, vec![0; 8], Access::ALL).unwrap();
-        assert!(matches!(a.port().bind(63, vec![0; 8], Access::ALL), Err(Error::Busy(_))));
+        assert!(matches!(a.port().bind(4096, vec![0; 8], Access::ALL), Err(Error::InvalidArgument(_))));
+        a.port().bind(4095, vec![0; 8], Access::ALL).unwrap();
+        assert!(matches!(a.port().bind(4095, vec![0; 8], Access::ALL), Err(Error::Busy(_))));
         assert!(matches!(a.port().unbind(1), Err(Error::NotFound(_))));
-        assert_eq!(a.port().unbind(63).unwrap().len(), 8);
+        assert_eq!(a.port().unbind(4095).unwrap().len(), 8);
+    }
+
+    /// SEM-5.1: all that a port can have, each with its own memory, while others come and go.
+    fn a_port_has_thousands_of_windows(world) {
+        let (a, b) = world.pair();
+        for window in 0..4096u16 {
+            b.port().bind(window, vec![0; 8], Access::ALL).unwrap();
+        }
+        for window in (0..4096).step_by(97) {
+            a.port().put(b.address, window, 0, window.to_le_bytes().to_vec(), window.into()).unwrap();
+            assert_eq!(a.rma(window.into()).0, Ok(0));
+            b.port().unbind(window ^ 1).unwrap();
+        }
+        for window in (0..4096u16).step_by(97) {
+            assert_eq!(b.port().unbind(window).unwrap().into_vec()[..2], window.to_le_bytes());
+            a.port().get(b.address, window, 0, vec![0; 8], 1).unwrap();
+            assert_eq!(a.rma(1).0, Err(OpError::NoWindow));
+        }
+        b.port().bind(97, vec![7; 8], Access::ALL).unwrap();
+        a.port().get(b.address, 97, 0, vec![0; 8], 2).unwrap();
+        let (result, found) = a.rma(2);
+        assert_eq!((result, found.unwrap().into_vec()), (Ok(0), vec![7; 8]));
     }
 
     /// SEM-5.2: also lengths that the owner's thread moves in many pieces.

@@ -66,7 +66,20 @@ impl Port {
     /// before this returns ([SEM-4.1]).
     #[inline]
     pub fn send_system(&mut self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error> {
-        self.raw.send_system(to, data, cookie)
+        self.raw.send_system(to, data, 0, cookie)
+    }
+
+    /// As [`send_system`](Self::send_system), with 64 bits of our own, which the receiver finds in the message
+    /// ([`SystemMessage::immediate`](crate::SystemMessage::immediate)). 0 is what messages without them have. [SEM-4.8]
+    #[inline]
+    pub fn send_system_immediate(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        immediate: u64,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.raw.send_system(to, data, immediate, cookie)
     }
 
     /// Sends to the peer's system channel, where it arrives as a system message does, at most once, intact, or not at
@@ -94,10 +107,27 @@ impl Port {
         data: impl Into<Buffer>,
         cookie: u64,
     ) -> Result<(), Error> {
+        self.send_immediate(to, channel, data, 0, cookie)
+    }
+
+    /// As [`send`](Self::send), with 64 bits of our own, which come with the receiver's
+    /// [`Event::Received`]. 0 is what messages without them have. [SEM-4.8]
+    #[inline]
+    pub fn send_immediate(
+        &mut self,
+        to: Address,
+        channel: u16,
+        data: impl Into<Buffer>,
+        immediate: u64,
+        cookie: u64,
+    ) -> Result<(), Error> {
         let buffer = data.into();
         let source = buffer.source();
         // SAFETY: the operation owns the buffer until it completes, and moving it does not move its bytes.
-        unsafe { self.raw.send(to, channel, source, Some(buffer), cookie) }
+        unsafe {
+            self.raw
+                .send(to, channel, source, immediate, Some(buffer), cookie)
+        }
     }
 
     /// Posts a buffer for one message on a normal channel, from whichever peer; it comes back with
@@ -123,7 +153,7 @@ impl Port {
         self.raw.cancel_post(channel, cookie)
     }
 
-    /// Binds memory to an open channel (0 to 63): from now on peers reach it as `access` says ([SEM-5.1]).
+    /// Binds memory to an open channel (0 to 4095): from now on peers reach it as `access` says ([SEM-5.1]).
     pub fn bind(
         &mut self,
         window: u16,

@@ -49,6 +49,18 @@ impl SharedPort {
         self.lock()?.send_system(to, data, cookie)
     }
 
+    /// As [`Port::send_system_immediate`].
+    pub fn send_system_immediate(
+        &self,
+        to: Address,
+        data: &[u8],
+        immediate: u64,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock()?
+            .send_system_immediate(to, data, immediate, cookie)
+    }
+
     /// As [`Port::send_unreliable`].
     pub fn send_unreliable(&self, to: Address, data: &[u8]) -> Result<(), Error> {
         self.lock()?.send_unreliable(to, data)
@@ -68,6 +80,19 @@ impl SharedPort {
         cookie: u64,
     ) -> Result<(), Error> {
         self.lock()?.send(to, channel, data, cookie)
+    }
+
+    /// As [`Port::send_immediate`].
+    pub fn send_immediate(
+        &self,
+        to: Address,
+        channel: u16,
+        data: impl Into<Buffer>,
+        immediate: u64,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        self.lock()?
+            .send_immediate(to, channel, data, immediate, cookie)
     }
 
     /// As [`Port::post`].

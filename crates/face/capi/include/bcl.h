@@ -9,7 +9,7 @@
  *
  *   system channel (0)          small messages, read in place where they arrive, then released
  *   normal channels (1-65535)   messages of any length, each into one buffer that the receiver has posted
- *   open channels (0-63)        windows: memory that others put to, get from, and change by atomic operations
+ *   open channels (0-4095)      windows: memory that others put to, get from, and change by atomic operations
  *
  * Operations never block. They carry a cookie, a number of the program's choice, and complete with an event that
  * has the same cookie. Calls that block: bcl_wait, bcl_job_exchange, and bcl_close, which says for how long.
@@ -69,7 +69,7 @@ extern "C" {
 #define BCL_EAGER_MAX 8192          /* longest message of a normal channel that travels without being asked for */
 #define BCL_SYSTEM_CHANNEL 0        /* for bcl_send */
 #define BCL_CHANNEL_MAX 65535       /* normal channels are 1 to this */
-#define BCL_WINDOW_MAX 63           /* windows are 0 to this */
+#define BCL_WINDOW_MAX 4095         /* windows are 0 to this */
 #define BCL_QUEUE_DEPTH 4096        /* operations under way, and completions not taken, of one port */
 #define BCL_POSTS_MAX 65536         /* buffers that wait for a message, of one port */
 #define BCL_BLOB_MAX 65536          /* most that a process gives to bcl_job_exchange, bytes */
@@ -238,6 +238,15 @@ int bcl_peer_text(bcl_port *port, bcl_address peer, char *text, size_t len);
 int bcl_send(bcl_port *port, bcl_address to, uint16_t channel, const void *data, size_t len, uint64_t cookie);
 
 /**
+ * Sends a message as bcl_send does, with 64 bits of the program's own.
+ *
+ * They come with the receiver's BCL_EVENT_MESSAGE or BCL_EVENT_RECEIVED, and take no room in the message; 0 is what a
+ * message without them has. [SEM-4.8]
+ */
+int bcl_send_immediate(bcl_port *port, bcl_address to, uint16_t channel, const void *data, size_t len,
+                       uint64_t immediate, uint64_t cookie);
+
+/**
  * Sends a message to the system channel that may be lost: it arrives as others do there, at most once, intact, or not.
  *
  * Copied before this returns; there is no event for it, and nobody is told whether it arrives. It never waits: without
@@ -355,7 +364,8 @@ typedef struct bcl_event {
     int32_t cause_detail; /* exit status or signal */
     uint32_t reserved2;
     uint64_t handle[3];   /* for bcl_release only */
-    uint64_t reserved3[4];
+    uint64_t immediate;   /* MESSAGE, RECEIVED: what the sender gave bcl_send_immediate, else 0 */
+    uint64_t reserved3[3];
 } bcl_event;
 
 enum { /* which queues */

@@ -48,7 +48,7 @@ fn assertions() -> String {
     });
     structure!(c, CEvent = "bcl_event" {
         kind => type, status, peer, cookie, data, len, offset, value, channel, reserved, cause, cause_detail,
-        reserved2, handle, reserved3,
+        reserved2, handle, immediate, reserved3,
     });
     constants!(
         c,

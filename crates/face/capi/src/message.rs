@@ -23,20 +23,70 @@ pub unsafe extern "C" fn bcl_send(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::hot_status("bcl_send", || {
-        // SAFETY: by the contract of the header.
-        let port = unsafe { CPort::check(port) }?;
-        range(data, len, "data")?;
-        port.with(|open| {
-            if channel == 0 {
-                // SAFETY: checked as far as possible, else by the contract of the header.
-                return unsafe { send_system(open, to.into(), data, len, cookie) };
-            }
-            let memory = open.find(data, len);
-            // SAFETY: by the contract of the header the memory stays until the event is taken.
-            unsafe { send_normal(open, to.into(), channel, data, len, memory, cookie) }
-        })
+    // SAFETY: by the contract of the header.
+    call::hot_status("bcl_send", || unsafe {
+        send(port, to, channel, data, len, 0, cookie)
     })
+}
+
+/// `bcl_send_immediate`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_send_immediate(
+    port: *mut CPort,
+    to: CAddress,
+    channel: u16,
+    data: *const u8,
+    len: usize,
+    immediate: u64,
+    cookie: u64,
+) -> c_int {
+    // SAFETY: by the contract of the header.
+    call::hot_status("bcl_send_immediate", || unsafe {
+        send(port, to, channel, data, len, immediate, cookie)
+    })
+}
+
+/// # Safety
+/// As in `bcl.h`.
+#[inline]
+unsafe fn send(
+    port: *mut CPort,
+    to: CAddress,
+    channel: u16,
+    data: *const u8,
+    len: usize,
+    immediate: u64,
+    cookie: u64,
+) -> Result<(), Failure> {
+    // SAFETY: by the contract of the header.
+    let port = unsafe { CPort::check(port) }?;
+    range(data, len, "data")?;
+    port.with(|open| {
+        if channel == 0 {
+            // SAFETY: checked as far as possible, else by the contract of the header.
+            return unsafe { send_system(open, to.into(), data, len, immediate, cookie) };
+        }
+        let message = Outgoing {
+            to: to.into(),
+            channel,
+            immediate,
+            cookie,
+        };
+        let memory = open.find(data, len);
+        // SAFETY: by the contract of the header the memory stays until the event is taken.
+        unsafe { send_normal(open, &message, data, len, memory) }
+    })
+}
+
+/// A message for a normal channel, but for what it holds.
+struct Outgoing {
+    to: Address,
+    channel: u16,
+    immediate: u64,
+    cookie: u64,
 }
 
 /// `bcl_send_registered`
@@ -60,10 +110,16 @@ pub unsafe extern "C" fn bcl_send_registered(
         port.with(|open| {
             if channel == 0 {
                 // SAFETY: within the memory that was registered.
-                return unsafe { send_system(open, to.into(), data, len, cookie) };
+                return unsafe { send_system(open, to.into(), data, len, 0, cookie) };
             }
+            let message = Outgoing {
+                to: to.into(),
+                channel,
+                immediate: 0,
+                cookie,
+            };
             // SAFETY: within the memory that was registered, which stays by the contract of the header.
-            unsafe { send_normal(open, to.into(), channel, data, len, memory, cookie) }
+            unsafe { send_normal(open, &message, data, len, memory) }
         })
     })
 }
@@ -116,11 +172,12 @@ unsafe fn send_system(
     to: Address,
     data: *const u8,
     len: usize,
+    immediate: u64,
     cookie: u64,
 ) -> Result<(), Failure> {
     // SAFETY: by the contract.
     let data = unsafe { bytes(data, len) };
-    Ok(open.raw.send_system(to, data, cookie)?)
+    Ok(open.raw.send_system(to, data, immediate, cookie)?)
 }
 
 /// # Safety
@@ -137,13 +194,17 @@ unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
 /// `data` is null or valid for reads of `len` bytes until the operation completes.
 unsafe fn send_normal(
     open: &mut Open,
-    to: Address,
-    channel: u16,
+    message: &Outgoing,
     data: *const u8,
     len: usize,
     memory: Option<Memory>,
-    cookie: u64,
 ) -> Result<(), Failure> {
+    let Outgoing {
+        to,
+        channel,
+        immediate,
+        cookie,
+    } = *message;
     // What travels with its announcement is copied there, wherever it lies.
     let region = memory.as_ref().map(|(_, place)| *place);
     let source = Source {
@@ -153,7 +214,7 @@ unsafe fn send_normal(
     };
     let held = memory.map(|(region, _)| Buffer::Dma(DmaBuffer::of(region)));
     // SAFETY: by the contract, and a DMA buffer is held until then.
-    Ok(unsafe { open.raw.send(to, channel, source, held, cookie) }?)
+    Ok(unsafe { open.raw.send(to, channel, source, immediate, held, cookie) }?)
 }
 
 /// `bcl_post`

@@ -42,6 +42,7 @@ pub fn to_c(event: Event) -> Option<CEvent> {
                 data: handle.start.cast(),
                 len: handle.len_bytes.into(),
                 handle: handle.to_words(),
+                immediate: handle.immediate,
                 ..blank
             }
         }
@@ -50,10 +51,12 @@ pub fn to_c(event: Event) -> Option<CEvent> {
             from,
             channel,
             len_bytes,
+            immediate,
             result,
             ..
         } => CEvent {
             kind: EVENT_RECEIVED,
+            immediate,
             peer: from.into(),
             cookie,
             len: len_bytes,

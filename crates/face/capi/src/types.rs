@@ -104,7 +104,8 @@ pub struct CEvent {
     pub cause_detail: i32,
     pub reserved2: u32,
     pub handle: [u64; 3],
-    pub reserved3: [u64; 4],
+    pub immediate: u64,
+    pub reserved3: [u64; 3],
 }
 
 impl CEvent {
@@ -127,7 +128,8 @@ impl CEvent {
         cause_detail: 0,
         reserved2: 0,
         handle: [0; 3],
-        reserved3: [0; 4],
+        immediate: 0,
+        reserved3: [0; 3],
     };
 }
 

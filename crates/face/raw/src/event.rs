@@ -36,6 +36,8 @@ pub enum Event {
         channel: u16,
         /// Length of the message in bytes, even if it did not fit.
         len_bytes: u64,
+        /// What its sender has given along; 0 if nothing, or if no message was met.
+        immediate: u64,
         /// How it went.
         result: Result<(), OpError>,
         /// The memory that was posted, if a buffer was given.
@@ -122,6 +124,11 @@ impl SystemMessage {
     /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What its sender has given along; 0 if nothing.
+    pub fn immediate(&self) -> u64 {
+        self.handle.immediate
     }
 
     /// Its name at the port, and its place.

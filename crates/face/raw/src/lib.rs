@@ -8,10 +8,11 @@
 mod bed;
 mod buffer;
 mod cache;
+mod channels;
 mod deadline;
 mod error;
 mod event;
-mod matching;
+mod matcher;
 mod open;
 mod ops;
 mod options;
@@ -22,14 +23,19 @@ mod tiers;
 mod wait;
 
 pub use bcl_os::cancel;
-pub use bcl_tier::{Action, LinkInfo, Region, RegionPlace, Source, SystemHandle, WINDOW_COUNT};
+pub use bcl_tier::{
+    Action, Arrival, LinkInfo, MessageId, Region, RegionPlace, Source, SystemHandle, Target,
+    WINDOW_COUNT,
+};
 pub use bcl_tier_shm::{CopyMode, EAGER_MAX};
-pub use bcl_types::{Access, Address, Atomic, Cause, Device, NodeId, OpError, SYSTEM_MAX};
+pub use bcl_types::{Access, Address, Atomic, Cause, Device, NodeId, OpError, OpId, SYSTEM_MAX};
 pub use bed::Bed;
 pub use buffer::{Buffer, DmaBuffer, EnabledBuffer, populate};
 pub use cache::{CacheCounts, Memory, RegionCache};
+pub use channels::Channels;
 pub use error::Error;
 pub use event::{Event, SystemMessage, Which};
+pub use matcher::Matcher;
 pub use options::Options;
 pub use port::{POSTS_MAX, QUEUE_DEPTH, RawPort};
 pub use state::QUIET;

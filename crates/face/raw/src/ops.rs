@@ -9,6 +9,18 @@ use crate::buffer::Buffer;
 pub struct Op {
     pub cookie: u64,
     pub buffer: Option<Buffer>,
+    /// What the sender of the message that has met a posted buffer has given along.
+    pub immediate: u64,
+}
+
+impl Op {
+    pub fn new(cookie: u64, buffer: Option<Buffer>) -> Self {
+        Self {
+            cookie,
+            buffer,
+            immediate: 0,
+        }
+    }
 }
 
 /// A slab; names are never reused, so that a late answer meets nobody.
@@ -51,6 +63,17 @@ impl Ops {
         Some(op)
     }
 
+    /// A posted buffer has met a message.
+    #[inline]
+    pub fn note_immediate(&mut self, id: OpId, immediate: u64) {
+        let slot = self.slots.get_mut(id as u32 as usize);
+        if let Some((number, Some(op))) = slot
+            && *number == (id >> 32) as u32
+        {
+            op.immediate = immediate;
+        }
+    }
+
     pub fn get(&self, id: OpId) -> Option<&Op> {
         let slot = self
             .slots
@@ -67,16 +90,10 @@ mod tests {
     #[test]
     fn a_name_is_good_once() {
         let mut ops = Ops::default();
-        let first = ops.insert(Op {
-            cookie: 1,
-            buffer: None,
-        });
+        let first = ops.insert(Op::new(1, None));
         assert_eq!(ops.take(first).map(|op| op.cookie), Some(1));
         assert!(ops.take(first).is_none());
-        let second = ops.insert(Op {
-            cookie: 2,
-            buffer: None,
-        });
+        let second = ops.insert(Op::new(2, None));
         assert_ne!(first, second);
         assert!(ops.take(first).is_none());
         assert_eq!(ops.len(), 1);

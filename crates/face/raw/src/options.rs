@@ -9,7 +9,9 @@ use bcl_tier::PortConfig;
 use bcl_tier_shm::CopyMode;
 use bcl_types::{Device, NodeId};
 
+use crate::channels::Channels;
 use crate::error::Error;
+use crate::matcher::Matcher;
 use crate::open::{self, TierConfig};
 use crate::port::RawPort;
 
@@ -40,11 +42,19 @@ pub struct Options {
 }
 
 impl Options {
-    /// Opens a port.
+    /// Opens a port on which the buffers of each channel meet its messages in order.
     ///
     /// # Errors
     /// When a setting is wrong, or something cannot be had; the text says what to do.
     pub fn open(self) -> Result<RawPort, Error> {
+        self.open_with(Channels::default())
+    }
+
+    /// Opens a port on which `matcher` says which message gets which buffer.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with<M: Matcher>(self, matcher: M) -> Result<RawPort<M>, Error> {
         let tiers = TierConfig {
             device: match self.device {
                 Some(device) => device,
@@ -68,7 +78,8 @@ impl Options {
             },
             has_key: self.key.is_some() || JobKey::is_given_in_env(),
         };
-        Ok(RawPort::new(open::open(&self.resolve()?, &tiers)?))
+        let tiers = open::open(&self.resolve()?, &tiers)?;
+        Ok(RawPort::new(tiers, matcher))
     }
 
     fn resolve(self) -> Result<PortConfig, Error> {

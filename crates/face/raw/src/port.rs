@@ -7,14 +7,18 @@ use bcl_os::bell;
 use bcl_os::sync::{AtomicU64, Ordering, bump};
 use bcl_os::wait::{Advice, Waiter};
 use bcl_tier::page::Counter;
-use bcl_tier::{Action, LinkInfo, RmaOp, Source, SystemHandle, Target, Upcalls};
-use bcl_types::{Access, Address, OpError, SYSTEM_MAX};
+use bcl_tier::{
+    Action, Arrival, LinkInfo, NormalSend, RmaOp, Source, SystemHandle, Target, Upcalls,
+};
+use bcl_types::{Access, Address, OpError, OpId, SYSTEM_MAX};
 
 use crate::bed::Bed;
 use crate::buffer::Buffer;
+use crate::channels::Channels;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::event::{Event, SystemMessage, Which};
+use crate::matcher::Matcher;
 use crate::open::PortTiers;
 use crate::ops::Op;
 use crate::state::State;
@@ -36,9 +40,9 @@ const POLLS_PER_BELL_CHECK: u32 = 16;
 ///
 /// No call blocks but [`wait`](Self::wait) and [`close`](Self::close).
 #[derive(Debug)]
-pub struct RawPort {
+pub struct RawPort<M: Matcher = Channels> {
     tiers: PortTiers,
-    state: State,
+    state: State<M>,
     waiter: Waiter,
     generation: u64,
     closed: bool,
@@ -50,14 +54,11 @@ pub struct RawPort {
     rang_myself: bool,
 }
 
-impl RawPort {
-    pub(crate) fn new(tiers: PortTiers) -> Self {
+impl<M: Matcher> RawPort<M> {
+    pub(crate) fn new(tiers: PortTiers, matcher: M) -> Self {
         Self {
             tiers,
-            state: State {
-                port: next_number(),
-                ..State::default()
-            },
+            state: State::new(next_number(), matcher),
             waiter: Waiter::new(),
             generation: bcl_os::process::generation(),
             closed: false,
@@ -111,7 +112,7 @@ impl RawPort {
     fn check_room(&self) -> Result<(), Error> {
         self.check()?;
         self.check_background()?;
-        let posts = self.state.matching.posted();
+        let posts = self.state.matcher.posted();
         if self.state.ops.len() - posts.min(self.state.ops.len()) + self.state.sends.len()
             >= QUEUE_DEPTH
         {
@@ -120,9 +121,15 @@ impl RawPort {
         Ok(())
     }
 
-    /// Sends a small message to the peer's system channel. The data may be changed at once.
+    /// Sends a small message to the peer's system channel, and 64 bits with it. The data may be changed at once.
     #[inline]
-    pub fn send_system(&mut self, to: Address, data: &[u8], cookie: u64) -> Result<(), Error> {
+    pub fn send_system(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        immediate: u64,
+        cookie: u64,
+    ) -> Result<(), Error> {
         self.check_room()?;
         check_peer(to)?;
         if data.len() > SYSTEM_MAX {
@@ -131,13 +138,11 @@ impl RawPort {
                 data.len()
             )));
         }
-        let name = |state: &mut State| {
-            state.ops.insert(Op {
-                cookie,
-                buffer: None,
-            })
-        };
-        if self.tiers.send_system(to, data, &mut self.state, name) {
+        let name = |state: &mut State<M>| state.ops.insert(Op::new(cookie, None));
+        let sent = self
+            .tiers
+            .send_system(to, data, immediate, &mut self.state, name);
+        if sent {
             self.state.sent_at_once(to, cookie, data.len() as u64);
         }
         self.mind_watchers();
@@ -171,7 +176,7 @@ impl RawPort {
         Ok(())
     }
 
-    /// Sends on a normal channel.
+    /// Sends on a normal channel, and 64 bits with the message, which the receiver is told before it gives a buffer.
     ///
     /// # Safety
     /// The source stays valid and unchanged until the completion event.
@@ -181,73 +186,58 @@ impl RawPort {
         to: Address,
         channel: u16,
         source: Source,
+        immediate: u64,
         buffer: Option<Buffer>,
         cookie: u64,
     ) -> Result<(), Error> {
         self.check_room()?;
         check_peer(to)?;
         check_channel(channel)?;
-        let op = self.state.ops.insert(Op { cookie, buffer });
-        self.tiers
-            .send_normal(to, channel, source, op, &mut self.state);
+        let send = NormalSend {
+            op: self.state.ops.insert(Op::new(cookie, buffer)),
+            channel,
+            immediate,
+            source,
+        };
+        self.tiers.send_normal(to, send, &mut self.state);
         self.mind_watchers();
         Ok(())
     }
 
-    /// Posts a buffer on a normal channel.
+    /// The matcher, which knows what is posted and what waits.
+    pub fn matcher(&mut self) -> &mut M {
+        &mut self.state.matcher
+    }
+
+    /// Names an operation for a buffer that the matcher is going to give to a message, or
+    /// [`accept`](Self::accept) to one that waits.
+    #[inline]
+    pub fn begin_post(&mut self, buffer: Option<Buffer>, cookie: u64) -> Result<OpId, Error> {
+        self.check()?;
+        self.check_background()?;
+        if self.state.matcher.posted() >= POSTS_MAX {
+            return Err(Error::QueueFull { limit: POSTS_MAX });
+        }
+        Ok(self.state.ops.insert(Op::new(cookie, buffer)))
+    }
+
+    /// Gives a buffer to a message that waits. False if the message has gone meanwhile.
     ///
     /// # Safety
     /// The memory stays valid and untouched until the completion event.
     #[inline]
-    pub unsafe fn post(
-        &mut self,
-        channel: u16,
-        start: *mut u8,
-        capacity_bytes: usize,
-        buffer: Option<Buffer>,
-        cookie: u64,
-    ) -> Result<(), Error> {
-        self.check()?;
-        self.check_background()?;
-        check_channel(channel)?;
-        if self.state.matching.posted() >= POSTS_MAX {
-            return Err(Error::QueueFull { limit: POSTS_MAX });
-        }
-        let op = self.state.ops.insert(Op { cookie, buffer });
-        let target = Target {
-            start,
-            capacity_bytes,
-            op,
-        };
-        loop {
-            let Some(message) = self.state.matching.next_message(channel) else {
-                self.state.matching.post(channel, target);
-                break;
-            };
-            if self.tiers.accept(message, target, &mut self.state) {
-                break;
-            }
-        }
-        self.mind_watchers();
-        Ok(())
+    pub unsafe fn accept(&mut self, arrival: &Arrival, target: Target) -> bool {
+        let ops = &mut self.state.ops;
+        ops.note_immediate(target.op, arrival.immediate);
+        self.tiers.accept(arrival.message, target, &mut self.state)
     }
 
-    /// Takes back the oldest post with this cookie that no message has met.
-    pub fn cancel_post(&mut self, channel: u16, cookie: u64) -> Result<(), Error> {
-        self.check()?;
-        check_channel(channel)?;
-        let State { matching, ops, .. } = &mut self.state;
-        let wanted = |target: &Target| ops.get(target.op).is_some_and(|op| op.cookie == cookie);
-        let Some(target) = matching.cancel(channel, wanted) else {
-            return Err(Error::NotFound(format!(
-                "no buffer with cookie {cookie} waits on channel {channel}: it was filled, is being filled, or was never posted"
-            )));
-        };
+    /// The matcher has taken a buffer back that no message has met: ends its operation.
+    pub fn end_post(&mut self, channel: u16, op: OpId) {
         let from = self.address();
         self.state
-            .received(from, channel, target.op, 0, Err(OpError::Canceled));
+            .received(from, channel, op, 0, Err(OpError::Canceled));
         self.mind_watchers();
-        Ok(())
     }
 
     /// Binds memory to an open channel.
@@ -311,7 +301,7 @@ impl RawPort {
     ) -> Result<(), Error> {
         self.check_room()?;
         check_peer(peer)?;
-        let op = self.state.ops.insert(Op { cookie, buffer });
+        let op = self.state.ops.insert(Op::new(cookie, buffer));
         self.tiers.rma(
             peer,
             RmaOp {
@@ -515,7 +505,7 @@ impl RawPort {
     fn report(&mut self) {
         self.tiers.publish();
         self.state.report_failures(&self.tiers.shared().page);
-        let posted = self.state.matching.posted() as u64;
+        let posted = self.state.matcher.posted() as u64;
         let page = &self.tiers.shared().page;
         page.counter(Counter::Posted)
             .store(posted, Ordering::Relaxed);
@@ -534,9 +524,59 @@ impl RawPort {
     }
 }
 
-impl Drop for RawPort {
+impl<M: Matcher> Drop for RawPort<M> {
     fn drop(&mut self) {
         let _ = self.close();
+    }
+}
+
+impl RawPort {
+    /// Posts a buffer on a normal channel.
+    ///
+    /// # Safety
+    /// The memory stays valid and untouched until the completion event.
+    #[inline]
+    pub unsafe fn post(
+        &mut self,
+        channel: u16,
+        start: *mut u8,
+        capacity_bytes: usize,
+        buffer: Option<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        check_channel(channel)?;
+        let target = Target {
+            start,
+            capacity_bytes,
+            op: self.begin_post(buffer, cookie)?,
+        };
+        loop {
+            let Some(arrival) = self.state.matcher.next_message(channel) else {
+                self.state.matcher.post(channel, target);
+                break;
+            };
+            // SAFETY: by the contract.
+            if unsafe { self.accept(&arrival, target) } {
+                break;
+            }
+        }
+        self.mind_watchers();
+        Ok(())
+    }
+
+    /// Takes back the oldest post with this cookie that no message has met.
+    pub fn cancel_post(&mut self, channel: u16, cookie: u64) -> Result<(), Error> {
+        self.check()?;
+        check_channel(channel)?;
+        let State { matcher, ops, .. } = &mut self.state;
+        let wanted = |target: &Target| ops.get(target.op).is_some_and(|op| op.cookie == cookie);
+        let Some(target) = matcher.cancel(channel, wanted) else {
+            return Err(Error::NotFound(format!(
+                "no buffer with cookie {cookie} waits on channel {channel}: it was filled, is being filled, or was never posted"
+            )));
+        };
+        self.end_post(channel, target.op);
+        Ok(())
     }
 }
 

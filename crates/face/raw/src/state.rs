@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use bcl_os::sync::bump;
 use bcl_tier::page::{Counter, Page};
-use bcl_tier::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
+use bcl_tier::{Arrival, LinkInfo, MessageId, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, Cause, OpError, OpId};
 
 use crate::event::{Event, SystemMessage, Which};
-use crate::matching::Matching;
+use crate::matcher::Matcher;
 use crate::ops::{Op, Ops};
 use crate::routes::Routes;
 use crate::tiers::Books;
@@ -19,11 +19,11 @@ pub const QUIET: u64 = u64::MAX;
 const RECV_MAX: usize = 4096;
 
 /// Everything that a port knows of operations, messages and peers.
-#[derive(Debug, Default)]
-pub struct State {
+#[derive(Debug)]
+pub struct State<M> {
     /// Number of the port in this process, never reused.
     pub port: u64,
-    pub matching: Matching,
+    pub matcher: M,
     pub ops: Ops,
     pub routes: Routes,
     pub sends: VecDeque<Event>,
@@ -32,7 +32,20 @@ pub struct State {
     pub failed: u64,
 }
 
-impl State {
+impl<M: Matcher> State<M> {
+    /// Those of a port with this number.
+    pub fn new(port: u64, matcher: M) -> Self {
+        Self {
+            port,
+            matcher,
+            ops: Ops::default(),
+            routes: Routes::default(),
+            sends: VecDeque::new(),
+            recvs: VecDeque::new(),
+            failed: 0,
+        }
+    }
+
     #[inline]
     pub fn pop(&mut self, which: Which) -> Option<Event> {
         match which {
@@ -48,7 +61,7 @@ impl State {
 
     /// Whether operations are under way besides posts that no message has met.
     pub fn expects_completions(&self) -> bool {
-        self.ops.len() > self.matching.posted()
+        self.ops.len() > self.matcher.posted()
     }
 
     /// A send that needs nothing remembered has completed at once.
@@ -81,14 +94,14 @@ impl State {
     }
 }
 
-impl Books for State {
+impl<M: Matcher> Books for State<M> {
     #[inline]
     fn routes(&mut self) -> &mut Routes {
         &mut self.routes
     }
 }
 
-impl Upcalls for State {
+impl<M: Matcher> Upcalls for State<M> {
     fn is_full(&self) -> bool {
         self.recvs.len() >= RECV_MAX
     }
@@ -103,18 +116,14 @@ impl Upcalls for State {
     }
 
     #[inline]
-    fn arrived(
-        &mut self,
-        _from: Address,
-        message: MessageId,
-        channel: u16,
-        _len_bytes: u64,
-    ) -> Option<Target> {
-        self.matching.arrive(channel, message)
+    fn arrived(&mut self, arrival: &Arrival) -> Option<Target> {
+        let target = self.matcher.arrived(arrival)?;
+        self.ops.note_immediate(target.op, arrival.immediate);
+        Some(target)
     }
 
     fn withdrawn(&mut self, message: MessageId, channel: u16) {
-        self.matching.withdraw(channel, message);
+        self.matcher.withdrawn(message, channel);
     }
 
     #[inline]
@@ -127,12 +136,18 @@ impl Upcalls for State {
         result: Result<(), OpError>,
     ) {
         self.failed += u64::from(result.is_err());
-        if let Some(Op { cookie, buffer }) = self.ops.take(op) {
+        if let Some(Op {
+            cookie,
+            buffer,
+            immediate,
+        }) = self.ops.take(op)
+        {
             self.recvs.push_back(Event::Received {
                 cookie,
                 from,
                 channel,
                 len_bytes,
+                immediate,
                 result,
                 buffer,
             });
@@ -148,7 +163,7 @@ impl Upcalls for State {
         len_bytes: u64,
         result: Result<(), OpError>,
     ) {
-        if let Some(Op { cookie, buffer }) = self.end(op, &result) {
+        if let Some(Op { cookie, buffer, .. }) = self.end(op, &result) {
             self.sends.push_back(Event::Sent {
                 cookie,
                 to,
@@ -169,7 +184,7 @@ impl Upcalls for State {
         value: u64,
         result: Result<(), OpError>,
     ) {
-        if let Some(Op { cookie, buffer }) = self.end(op, &result) {
+        if let Some(Op { cookie, buffer, .. }) = self.end(op, &result) {
             self.sends.push_back(Event::RmaDone {
                 cookie,
                 peer,

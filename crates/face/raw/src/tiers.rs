@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bcl_os::cancel;
 use bcl_tier::{
-    Depths, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier, Upcalls,
+    Depths, LinkInfo, MessageId, NormalSend, RmaOp, Shared, SystemHandle, Target, Tier, Upcalls,
 };
 use bcl_types::{Address, Device, OpId};
 
@@ -97,12 +97,13 @@ impl<N: Tier, F: Tier> Tiers<N, F> {
         &mut self,
         to: Address,
         data: &[u8],
+        immediate: u64,
         up: &mut U,
         name: impl FnOnce(&mut U) -> OpId,
     ) -> bool {
         match self.far_for(to, up) {
-            Some(far) => far.send_system(to, data, up, name),
-            None => self.near.send_system(to, data, up, name),
+            Some(far) => far.send_system(to, data, immediate, up, name),
+            None => self.near.send_system(to, data, immediate, up, name),
         }
     }
 
@@ -137,17 +138,10 @@ impl<N: Tier, F: Tier> Tiers<N, F> {
     }
 
     #[inline]
-    pub fn send_normal(
-        &mut self,
-        to: Address,
-        channel: u16,
-        source: Source,
-        op: OpId,
-        up: &mut impl Books,
-    ) {
+    pub fn send_normal(&mut self, to: Address, send: NormalSend, up: &mut impl Books) {
         match self.far_for(to, up) {
-            Some(far) => far.send_normal(to, channel, source, op, up),
-            None => self.near.send_normal(to, channel, source, op, up),
+            Some(far) => far.send_normal(to, send, up),
+            None => self.near.send_normal(to, send, up),
         }
     }
 

@@ -8,14 +8,15 @@ use crate::bed::Bed;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::event::{Event, Which};
+use crate::matcher::Matcher;
 use crate::port::RawPort;
 
 /// Waits on a port that is locked only while it is looked at. `locked` runs what it is given under the lock.
-pub fn wait_unlocked(
+pub fn wait_unlocked<M: Matcher>(
     bed: &Bed,
     which: Which,
     timeout: Option<Duration>,
-    mut locked: impl FnMut(&mut dyn FnMut(&mut RawPort)),
+    mut locked: impl FnMut(&mut dyn FnMut(&mut RawPort<M>)),
 ) -> Result<Option<Event>, Error> {
     let mut deadline = Deadline::after(timeout);
     let mut waiter = Waiter::new();

@@ -36,7 +36,7 @@ pub use connection::receive_window::{ReceiveWindow, Standing};
 pub use counters::{Depths, Drops, PeerInfo, Traffic};
 pub use endpoint::{Endpoint, Entering, Told};
 pub use mtu::MtuSearch;
-pub use names::{Action, MessageId, Path, Rma, SystemHandle, Target, WindowPut};
+pub use names::{Action, MessageId, NormalSend, Path, Rma, SystemHandle, Target, WindowPut};
 pub use progress::{ConnectionState, Outcome};
 pub use time::{Span, Time};
 pub use transmit::{INLINE_MAX, Own, Payload, Transmit};

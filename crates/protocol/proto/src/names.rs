@@ -13,6 +13,19 @@ pub struct Path {
     pub rail: u8,
 }
 
+/// A message for a normal channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NormalSend {
+    /// The port's name for it, and for the memory that it lends.
+    pub op: OpId,
+    /// Channel, not 0.
+    pub channel: u16,
+    /// How much of the memory.
+    pub len_bytes: u64,
+    /// 64 bits of the sender's own ([WIRE-2.12]).
+    pub immediate: u64,
+}
+
 /// A message on a normal channel that waits for a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MessageId {

@@ -27,15 +27,17 @@ pub trait Upcalls {
         false
     }
     /// A system message arrived. Its `bytes` stay where they are until it is
-    /// [released](crate::Endpoint::release).
-    fn system(&mut self, from: Address, message: SystemHandle, bytes: &[u8]);
-    /// A message on a normal channel arrived: a buffer for it, or `None` to keep it waiting.
+    /// [released](crate::Endpoint::release). `immediate` is what its sender has given along.
+    fn system(&mut self, from: Address, message: SystemHandle, immediate: u64, bytes: &[u8]);
+    /// A message on a normal channel arrived: a buffer for it, or `None` to keep it waiting. `immediate` is what its
+    /// sender has given along.
     fn arrived(
         &mut self,
         from: Address,
         message: MessageId,
         channel: u16,
         len_bytes: u64,
+        immediate: u64,
     ) -> Option<Target>;
     /// A message that was kept waiting is gone together with its sender.
     fn withdrawn(&mut self, message: MessageId, channel: u16);

@@ -49,7 +49,7 @@ pub struct Header {
     pub slot: u16,
     /// Multicast group, or 0.
     pub group: u16,
-    /// Place of the payload in its message or window; detail of a refusal; what an atomic found.
+    /// Place of the payload in its message or window; immediate data; detail of a refusal; what an atomic found.
     pub offset: u64,
     /// Length of the message or access in bytes; reason or status.
     pub length: u64,
@@ -85,6 +85,25 @@ impl Header {
     #[inline]
     pub fn is_sequenced(&self) -> bool {
         self.kind.is_sequenced() && !self.flags.contains(Flags::UNRELIABLE)
+    }
+
+    /// Where the payload of a DATA or BODY lies in its message ([WIRE-2.5]).
+    #[inline]
+    pub fn place(&self) -> u64 {
+        match self.flags.contains(Flags::IMMEDIATE) {
+            true => 0,
+            false => self.offset,
+        }
+    }
+
+    /// What the sender has given along with a message, in the first packet that tells of it; 0 if nothing ([WIRE-2.12]).
+    #[inline]
+    pub fn immediate(&self) -> u64 {
+        match self.kind {
+            Kind::Rts => self.offset,
+            Kind::Data if self.flags.contains(Flags::IMMEDIATE) => self.offset,
+            _ => 0,
+        }
     }
 
     /// The form that travels.

@@ -191,10 +191,12 @@ impl Flags {
     pub const ACK_NOW: Self = Self(32);
     /// The payload is only there to be overwritten by the answer.
     pub const PADDED: Self = Self(64);
+    /// The offset holds the sender's immediate data; the payload is the message's beginning.
+    pub const IMMEDIATE: Self = Self(128);
 
-    const ALL: u16 = 127;
+    const ALL: u16 = 255;
 
-    const NAMES: [(Self, &'static str); 7] = [
+    const NAMES: [(Self, &'static str); 8] = [
         (Self::FIRST, "FIRST"),
         (Self::LAST, "LAST"),
         (Self::UNRELIABLE, "UNRELIABLE"),
@@ -202,6 +204,7 @@ impl Flags {
         (Self::RETRANSMIT, "RETRANSMIT"),
         (Self::ACK_NOW, "ACK_NOW"),
         (Self::PADDED, "PADDED"),
+        (Self::IMMEDIATE, "IMMEDIATE"),
     ];
 
     /// What people and tools call those that are set, in the order of their bits.

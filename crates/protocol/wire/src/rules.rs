@@ -40,7 +40,7 @@ fn of_all(header: &Header) -> Option<&'static str> {
 
 const fn flags_of(kind: Kind) -> Flags {
     match kind {
-        Kind::Data => FRAGMENT.and(Flags::UNRELIABLE),
+        Kind::Data => FRAGMENT.and(Flags::UNRELIABLE).and(Flags::IMMEDIATE),
         Kind::Body => FRAGMENT,
         Kind::Put => FRAGMENT.and(Flags::NOTIFY),
         Kind::Get => ANY.and(Flags::PADDED),
@@ -126,9 +126,12 @@ fn of_piece(header: &Header) -> Option<&'static str> {
 fn of_data(header: &Header) -> Option<&'static str> {
     let ends = Flags::FIRST.and(Flags::LAST);
     let is_whole = header.flags.contains(ends);
-    let expected = match (header.offset == 0, end(header) == Some(header.length)) {
+    let has_immediate = header.flags.contains(Flags::IMMEDIATE);
+    let place = header.place();
+    let end = place.checked_add(u64::from(header.payload_len_bytes));
+    let expected = match (place == 0, end == Some(header.length)) {
         // A filler ([WIRE-2.5]).
-        (true, true) if header.length == 0 && !is_whole => Flags::NONE,
+        (true, true) if header.length == 0 && !is_whole && !has_immediate => Flags::NONE,
         (true, true) => ends,
         (true, false) => Flags::FIRST,
         (false, true) => Flags::LAST,
@@ -136,10 +139,7 @@ fn of_data(header: &Header) -> Option<&'static str> {
     };
     first_broken([
         (header.length <= EAGER_MAX, "length"),
-        (
-            end(header).is_some_and(|end| end <= header.length),
-            "offset",
-        ),
+        (end.is_some_and(|end| end <= header.length), "offset"),
         (
             header.payload_len_bytes > 0 || header.length == 0,
             "payload",

@@ -1,8 +1,36 @@
 //! Names and places that a port and its tiers hand to each other.
 
-use bcl_types::{Device, OpId};
+use bcl_types::{Address, Device, OpId};
 
 use crate::region::RegionPlace;
+
+/// A message on a normal channel that has arrived, as its sender describes it. Each tells of it before any of it is placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Which.
+    pub message: MessageId,
+    /// From whom.
+    pub from: Address,
+    /// On which channel.
+    pub channel: u16,
+    /// How long it is.
+    pub len_bytes: u64,
+    /// 64 bits of the sender's own; 0 if it has given none.
+    pub immediate: u64,
+}
+
+/// A message for a normal channel.
+#[derive(Debug, Clone, Copy)]
+pub struct NormalSend {
+    /// The sending operation.
+    pub op: OpId,
+    /// Channel, not 0.
+    pub channel: u16,
+    /// 64 bits of the sender's own, told to the receiver before it gives a buffer.
+    pub immediate: u64,
+    /// What is sent.
+    pub source: Source,
+}
 
 /// A message on a normal channel that waits for a buffer. All but the device is the tier's own business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +61,8 @@ pub struct SystemHandle {
     pub start: *const u8,
     /// Length in bytes.
     pub len_bytes: u32,
+    /// 64 bits of the sender's own; 0 if it has given none.
+    pub immediate: u64,
 }
 
 // SAFETY: a handle is a name and an address; what it points to belongs to the port.
@@ -55,6 +85,7 @@ impl SystemHandle {
             number,
             start: std::ptr::null(),
             len_bytes: 0,
+            immediate: 0,
         })
     }
 }
@@ -110,6 +141,7 @@ mod tests {
                 number: 1 << 40,
                 start: std::ptr::null(),
                 len_bytes: 0,
+                immediate: 0,
             };
             assert_eq!(SystemHandle::from_words(handle.to_words()), Some(handle));
         }

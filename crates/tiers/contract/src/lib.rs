@@ -25,7 +25,7 @@ mod upcalls;
 mod window;
 
 pub use background::{Background, Body, Mailbox};
-pub use handles::{LinkInfo, MessageId, Source, SystemHandle, Target};
+pub use handles::{Arrival, LinkInfo, MessageId, NormalSend, Source, SystemHandle, Target};
 pub use open::{Claim, OpenError, Opening, PortConfig};
 pub use region::{Extent, Region, RegionPlace};
 pub use rma::{Action, RmaOp};

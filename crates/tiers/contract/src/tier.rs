@@ -8,7 +8,7 @@ use bcl_os::sync::Ordering;
 use bcl_types::{Address, OpId};
 use rustix::io::Errno;
 
-use crate::handles::{LinkInfo, MessageId, Source, SystemHandle, Target};
+use crate::handles::{LinkInfo, MessageId, NormalSend, SystemHandle, Target};
 use crate::page::{Counter, Page};
 use crate::rma::RmaOp;
 use crate::upcalls::Upcalls;
@@ -25,13 +25,14 @@ pub trait Tier {
     /// Whether a connection with this peer can be attempted.
     fn finds(&self, peer: Address) -> bool;
 
-    /// Sends a system message (at most [`SYSTEM_MAX`](bcl_types::SYSTEM_MAX) bytes), which makes contact if need be. True: it
-    /// is on its way and no completion follows. False: a copy waits under the name that `name` gives it, and `sent` will be
-    /// called.
+    /// Sends a system message (at most [`SYSTEM_MAX`](bcl_types::SYSTEM_MAX) bytes) and 64 bits with it, which makes contact
+    /// if need be. True: it is on its way and no completion follows. False: a copy waits under the name that `name` gives
+    /// it, and `sent` will be called.
     fn send_system<U: Upcalls>(
         &mut self,
         to: Address,
         data: &[u8],
+        immediate: u64,
         up: &mut U,
         name: impl FnOnce(&mut U) -> OpId,
     ) -> bool;
@@ -52,14 +53,7 @@ pub trait Tier {
     ) -> Result<bool, usize>;
 
     /// Sends on a normal channel; `sent` is called when it is complete.
-    fn send_normal(
-        &mut self,
-        to: Address,
-        channel: u16,
-        source: Source,
-        op: OpId,
-        up: &mut impl Upcalls,
-    );
+    fn send_normal(&mut self, to: Address, send: NormalSend, up: &mut impl Upcalls);
 
     /// Starts a one-sided operation; `rma_done` is called when it is complete, perhaps before this returns.
     fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls);

@@ -2,7 +2,7 @@
 
 use bcl_types::{Address, Cause, OpError, OpId};
 
-use crate::handles::{LinkInfo, MessageId, SystemHandle, Target};
+use crate::handles::{Arrival, LinkInfo, MessageId, SystemHandle, Target};
 
 /// The port's side of a tier. None of these may call back into the tier.
 pub trait Upcalls {
@@ -16,13 +16,7 @@ pub trait Upcalls {
     /// A system message arrived.
     fn system(&mut self, from: Address, message: SystemHandle);
     /// A message on a normal channel arrived: a buffer for it, or `None` to keep it waiting.
-    fn arrived(
-        &mut self,
-        from: Address,
-        message: MessageId,
-        channel: u16,
-        len_bytes: u64,
-    ) -> Option<Target>;
+    fn arrived(&mut self, arrival: &Arrival) -> Option<Target>;
     /// A message that was kept waiting is gone together with its sender.
     fn withdrawn(&mut self, message: MessageId, channel: u16);
     /// A posted buffer is done with.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::page::{Page, WINDOWS};
+use crate::page::Page;
 use bcl_os::sync::Ordering;
 use bcl_types::{Access, Atomic, Refusal};
 
@@ -16,7 +16,6 @@ pub struct Window {
     start: *mut u8,
     len_bytes: usize,
     access: Access,
-    generation: u64,
     /// The DMA buffer, if the window is the whole of one: then peers act on it directly.
     region: Option<Arc<Region>>,
 }
@@ -27,8 +26,6 @@ unsafe impl Send for Window {}
 /// How a peer reaches a window.
 #[derive(Debug)]
 pub struct WindowOffer {
-    /// Changes with each bind.
-    pub generation: u64,
     /// Bytes that may be reached.
     pub len_bytes: u64,
     /// What may be done.
@@ -48,7 +45,6 @@ impl Window {
             }
         });
         WindowOffer {
-            generation: self.generation,
             len_bytes: self.len_bytes as u64,
             access: self.access,
             direct,
@@ -118,7 +114,7 @@ pub struct WindowTable {
 }
 
 impl WindowTable {
-    /// Binds memory; false if the number is out of range or taken.
+    /// Binds memory; false if there is some already, or no such number.
     ///
     /// # Safety
     /// The memory stays valid until it is unbound, and is read and written by others meanwhile.
@@ -130,43 +126,28 @@ impl WindowTable {
         len_bytes: usize,
         access: Access,
     ) -> bool {
-        let Some(entry) = page
-            .window(usize::from(number))
-            .filter(|_| !self.bound.contains_key(&number))
-        else {
+        if number >= WINDOW_COUNT || self.bound.contains_key(&number) {
             return false;
-        };
-        let generation = entry.generation.load(Ordering::Relaxed) + 1;
+        }
         let region = Region::at(start as usize).filter(|region| region.len_bytes() == len_bytes);
-        self.bound.insert(
-            number,
-            Window {
-                start,
-                len_bytes,
-                access,
-                generation,
-                region,
-            },
-        );
-        entry.len.store(len_bytes as u64, Ordering::Relaxed);
-        entry
-            .access
-            .store(u64::from(access.bits()), Ordering::Relaxed);
-        entry.generation.store(generation, Ordering::Release);
+        let window = Window {
+            start,
+            len_bytes,
+            access,
+            region,
+        };
+        self.bound.insert(number, window);
+        change(page, number);
         true
     }
 
     /// Takes memory back; false if nothing is bound there.
     pub fn unbind(&mut self, page: &Page, number: u16) -> bool {
-        let Some(window) = self.bound.remove(&number) else {
-            return false;
-        };
-        if let Some(entry) = page.window(usize::from(number)) {
-            entry
-                .generation
-                .store(window.generation + 1, Ordering::Release);
+        let was_bound = self.bound.remove(&number).is_some();
+        if was_bound {
+            change(page, number);
         }
-        true
+        was_bound
     }
 
     /// What is bound there.
@@ -175,5 +156,11 @@ impl WindowTable {
     }
 }
 
+/// Peers that know of windows by this number ask anew. Under the lock of the table, so that nobody else counts.
+fn change(page: &Page, number: u16) {
+    let epoch = page.window_epoch(number);
+    epoch.store(epoch.load(Ordering::Relaxed) + 1, Ordering::Release);
+}
+
 /// Numbers below this can be bound.
-pub const WINDOW_COUNT: u16 = WINDOWS as u16;
+pub const WINDOW_COUNT: u16 = 4096;

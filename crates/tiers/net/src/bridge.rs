@@ -6,7 +6,7 @@ use bcl_node::Nodes;
 use bcl_os::sync::bump;
 use bcl_proto as proto;
 use bcl_tier::page::Counter;
-use bcl_tier::{Shared, Upcalls};
+use bcl_tier::{Arrival, Shared, Upcalls};
 use bcl_types::{Access, Address, Atomic, Cause, OpError, OpId, Refusal};
 use bcl_udp::mtu;
 use bcl_wire::udp_port;
@@ -62,10 +62,17 @@ impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
     }
 
     #[inline]
-    fn system(&mut self, from: Address, message: proto::SystemHandle, bytes: &[u8]) {
+    fn system(
+        &mut self,
+        from: Address,
+        message: proto::SystemHandle,
+        immediate: u64,
+        bytes: &[u8],
+    ) {
         bump(self.shared.page.counter(Counter::SystemReceived), 1);
         self.count_in(message.len_bytes.into());
-        self.up.system(from, names::handle_to_port(message, bytes));
+        let handle = names::handle_to_port(message, immediate, bytes);
+        self.up.system(from, handle);
     }
 
     fn arrived(
@@ -74,9 +81,15 @@ impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
         message: proto::MessageId,
         channel: u16,
         len_bytes: u64,
+        immediate: u64,
     ) -> Option<proto::Target> {
-        let name = names::message_to_port(message);
-        let target = self.up.arrived(from, name, channel, len_bytes)?;
+        let target = self.up.arrived(&Arrival {
+            message: names::message_to_port(message),
+            from,
+            channel,
+            len_bytes,
+            immediate,
+        })?;
         let memory = Memory::Target(target.start, target.capacity_bytes);
         self.lent.lend(target.op, memory);
         Some(proto::Target {

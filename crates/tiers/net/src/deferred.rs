@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bcl_tier::{LinkInfo, MessageId, SystemHandle, Target, Upcalls};
+use bcl_tier::{Arrival, LinkInfo, MessageId, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, Cause, OpError, OpId};
 
 /// News kept; beyond that arrivals stay with the protocol, which delays their senders.
@@ -12,7 +12,7 @@ const NEWS_MAX: usize = 1024;
 #[derive(Debug)]
 enum News {
     System(Address, SystemHandle),
-    Arrived(Address, MessageId, u16, u64),
+    Arrived(Arrival),
     Withdrawn(MessageId, u16),
     Received(Address, u16, OpId, u64, Result<(), OpError>),
     Sent(Address, u16, OpId, u64, Result<(), OpError>),
@@ -37,9 +37,9 @@ impl Deferred {
         while let Some(news) = self.0.pop_front() {
             match news {
                 News::System(from, message) => up.system(from, message),
-                News::Arrived(from, message, channel, len_bytes) => {
-                    if let Some(target) = up.arrived(from, message, channel, len_bytes) {
-                        matched(message, target);
+                News::Arrived(arrival) => {
+                    if let Some(target) = up.arrived(&arrival) {
+                        matched(arrival.message, target);
                     }
                 }
                 News::Withdrawn(message, channel) => up.withdrawn(message, channel),
@@ -76,20 +76,14 @@ impl Upcalls for Deferred {
         self.0.push_back(News::System(from, message));
     }
 
-    fn arrived(
-        &mut self,
-        from: Address,
-        message: MessageId,
-        channel: u16,
-        len_bytes: u64,
-    ) -> Option<Target> {
-        self.0
-            .push_back(News::Arrived(from, message, channel, len_bytes));
+    fn arrived(&mut self, arrival: &Arrival) -> Option<Target> {
+        self.0.push_back(News::Arrived(*arrival));
         None
     }
 
     fn withdrawn(&mut self, message: MessageId, channel: u16) {
-        let is_it = |news: &News| matches!(news, News::Arrived(_, other, ..) if *other == message);
+        let is_it =
+            |news: &News| matches!(news, News::Arrived(arrival) if arrival.message == message);
         // If the program has not heard of it, it never will.
         match self.0.iter().position(is_it) {
             Some(index) => drop(self.0.remove(index)),

@@ -24,7 +24,7 @@ pub fn message_to_proto(message: MessageId) -> proto::MessageId {
 }
 
 /// A system message, as the port calls it; its bytes stay where they are until it is released.
-pub fn handle_to_port(message: proto::SystemHandle, bytes: &[u8]) -> SystemHandle {
+pub fn handle_to_port(message: proto::SystemHandle, immediate: u64, bytes: &[u8]) -> SystemHandle {
     SystemHandle {
         device: Device::Udp,
         slot: message.slot,
@@ -32,6 +32,7 @@ pub fn handle_to_port(message: proto::SystemHandle, bytes: &[u8]) -> SystemHandl
         number: message.number.into(),
         start: bytes.as_ptr(),
         len_bytes: message.len_bytes,
+        immediate,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bcl_node::{Nodes, sandbox};
 use bcl_tier::{
-    Depths, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier, Upcalls,
+    Depths, LinkInfo, MessageId, NormalSend, RmaOp, Shared, SystemHandle, Target, Tier, Upcalls,
     WaitSet,
 };
 use bcl_types::{Address, OpId};
@@ -72,12 +72,14 @@ impl Tier for NetPort {
         &mut self,
         to: Address,
         data: &[u8],
+        immediate: u64,
         up: &mut U,
         name: impl FnOnce(&mut U) -> OpId,
     ) -> bool {
         self.quiet_polls = 0;
-        self.station
-            .visit(up, |engine, up| engine.send_system(to, data, up, name))
+        self.station.visit(up, |engine, up| {
+            engine.send_system(to, data, immediate, up, name)
+        })
     }
 
     fn unreliable_max(&mut self, to: Address, up: &mut impl Upcalls) -> usize {
@@ -96,18 +98,10 @@ impl Tier for NetPort {
             .visit(up, |engine, up| engine.send_unreliable(to, data, up))
     }
 
-    fn send_normal(
-        &mut self,
-        to: Address,
-        channel: u16,
-        source: Source,
-        op: OpId,
-        up: &mut impl Upcalls,
-    ) {
+    fn send_normal(&mut self, to: Address, send: NormalSend, up: &mut impl Upcalls) {
         self.quiet_polls = 0;
-        self.station.visit(up, |engine, up| {
-            engine.send_normal(to, channel, source, op, up);
-        });
+        self.station
+            .visit(up, |engine, up| engine.send_normal(to, send, up));
     }
 
     fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {

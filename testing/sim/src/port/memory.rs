@@ -16,6 +16,8 @@ pub enum Heard {
         from: Address,
         /// Which.
         handle: SystemHandle,
+        /// What its sender has given along.
+        immediate: u64,
         /// Where it lay when it came.
         place: *const u8,
     },
@@ -70,6 +72,8 @@ pub struct Arrival {
     pub channel: u16,
     /// How long it is.
     pub len_bytes: u64,
+    /// What its sender has given along.
+    pub immediate: u64,
 }
 
 /// A buffer for a message that comes in pieces.
@@ -111,6 +115,8 @@ pub struct Memory {
     posts: BTreeMap<u16, VecDeque<Target>>,
     /// Messages on normal channels that wait for a buffer, by its name.
     pub(super) waiting: BTreeMap<OpId, Arrival>,
+    /// What the senders of the messages that come in have given along, by the names of the buffers.
+    pub(super) immediates: BTreeMap<OpId, u64>,
     last_op: OpId,
 }
 
@@ -131,6 +137,7 @@ impl Memory {
             lent: BTreeMap::new(),
             posts: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            immediates: BTreeMap::new(),
             last_op: 0,
         }
     }
@@ -214,6 +221,7 @@ impl Memory {
                 op
             }
         };
+        self.immediates.insert(op, arrival.immediate);
         let waits = target.is_none();
         let heard = Heard::Arrived { arrival, op, waits };
         (heard, target)

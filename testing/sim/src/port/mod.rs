@@ -6,6 +6,7 @@
 
 mod describe;
 mod front;
+mod immediate;
 mod memory;
 mod party;
 mod upcalls;
@@ -19,6 +20,7 @@ use bcl_types::{Address, OpId};
 use crate::oracle::Seat;
 
 pub use front::Front;
+pub use immediate::immediate_of;
 pub use memory::{Arrival, Granted, Heard, Memory};
 
 /// The port number of every seat, on a node of its own.

@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use bcl_proto::{Action, Config, Rma, Span, Time};
+use bcl_proto::{Action, Config, NormalSend, Rma, Span, Time};
 use bcl_types::{Atomic, OpError, OpId, Random};
 
 use super::front::Front;
 use super::memory::{Heard, Memory};
-use super::{PORT, Port, WINDOW, address, describe, seat};
+use super::{PORT, Port, WINDOW, address, describe, immediate_of, seat};
 use crate::oracle::Seat;
 use crate::party::{Failure, Held, Interception, News, Party, Request, Setup};
 
@@ -34,7 +34,7 @@ impl Port {
         let (now, up) = (Time(now_ns), &mut self.memory);
         if self
             .endpoint
-            .send_system(now, address(to), bytes, up, |_| op)
+            .send_system(now, address(to), bytes, immediate_of(bytes), up, |_| op)
         {
             let len_bytes = bytes.len() as u64;
             self.memory.tell(Heard::Sent(op, len_bytes, Ok(())));
@@ -51,6 +51,7 @@ impl Port {
                 from,
                 handle,
                 place,
+                ..
             } => {
                 let bytes = self.endpoint.data(&handle);
                 assert_eq!(bytes.as_ptr(), place, "a system message has moved");
@@ -165,11 +166,15 @@ impl Party for Port {
                     .send_unreliable(Time(now_ns), address(to), &bytes, &mut self.memory);
             }
             Request::Normal { op, channel, bytes } => {
-                let (name, len_bytes) = (op | OF_THE_WORLD, bytes.len() as u64);
-                self.memory.lend_as(name, bytes);
+                let send = NormalSend {
+                    op: op | OF_THE_WORLD,
+                    channel,
+                    len_bytes: bytes.len() as u64,
+                    immediate: immediate_of(&bytes),
+                };
+                self.memory.lend_as(send.op, bytes);
                 let (now, to, up) = (Time(now_ns), address(to), &mut self.memory);
-                self.endpoint
-                    .send_normal(now, to, channel, name, len_bytes, up);
+                self.endpoint.send_normal(now, to, send, up);
             }
             Request::Put { op, offset, bytes } => {
                 let len_bytes = bytes.len() as u64;

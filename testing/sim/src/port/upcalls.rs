@@ -3,6 +3,7 @@
 use bcl_proto::{MessageId, Path, Payload, SystemHandle, Target, Upcalls, WindowPut};
 use bcl_types::{Address, Atomic, Cause, OpError, OpId, Refusal};
 
+use super::immediate_of;
 use super::memory::{Arrival, Granted, Heard, Memory};
 use super::seat;
 
@@ -37,11 +38,17 @@ impl Upcalls for Memory {
         heard.any(|heard| matches!(heard, Heard::Owed(_)))
     }
 
-    fn system(&mut self, from: Address, handle: SystemHandle, bytes: &[u8]) {
+    fn system(&mut self, from: Address, handle: SystemHandle, immediate: u64, bytes: &[u8]) {
+        // Those that may be lost have none.
+        assert!(
+            immediate == 0 || immediate == immediate_of(bytes),
+            "a system message has come with another's immediate data"
+        );
         let place = bytes.as_ptr();
         self.tell(Heard::System {
             from,
             handle,
+            immediate,
             place,
         });
     }
@@ -52,12 +59,14 @@ impl Upcalls for Memory {
         id: MessageId,
         channel: u16,
         len_bytes: u64,
+        immediate: u64,
     ) -> Option<Target> {
         let arrival = Arrival {
             from,
             id,
             channel,
             len_bytes,
+            immediate,
         };
         if self.looks_later {
             self.tell(Heard::Owed(arrival));
@@ -76,6 +85,7 @@ impl Upcalls for Memory {
         let mut waiting = self.waiting.iter();
         if let Some((&op, _)) = waiting.find(|(_, arrival)| arrival.id == id) {
             self.waiting.remove(&op);
+            self.immediates.remove(&op);
             self.tell(Heard::Withdrawn(op));
         }
     }
@@ -115,6 +125,13 @@ impl Upcalls for Memory {
     ) {
         for granted in &mut self.granted {
             *granted = granted.filter(|granted| granted.op != op);
+        }
+        let immediate = self.immediates.remove(&op);
+        let bytes = self.lent.get(&op);
+        if let Some(bytes) = bytes.and_then(|bytes| bytes.get(..len_bytes as usize))
+            && result.is_ok()
+        {
+            assert_eq!(immediate, Some(immediate_of(bytes)), "immediate data");
         }
         self.give_back(op);
         self.tell(Heard::Received {

@@ -1,9 +1,9 @@
 //! How connections begin and end.
 
-use bcl_proto::{Endpoint, Path, Span, Time};
+use bcl_proto::{Endpoint, NormalSend, Path, Span, Time};
 use bcl_sim::Port;
 use bcl_sim::net::Datagram;
-use bcl_sim::port::{Heard, Memory, PORT, address};
+use bcl_sim::port::{Heard, Memory, PORT, address, immediate_of};
 use bcl_types::{Cause, OpError, OpId};
 use bcl_wire::Kind;
 
@@ -186,7 +186,13 @@ fn what_was_sent_before_close_arrives_before_it() {
         world.act(0, |endpoint, now, memory| {
             for channel in [1, 2] {
                 let source = memory.lend(vec![9; 10]);
-                endpoint.send_normal(now, address(1), channel, source, 10, memory);
+                let send = NormalSend {
+                    op: source,
+                    channel,
+                    len_bytes: 10,
+                    immediate: immediate_of(&[9; 10]),
+                };
+                endpoint.send_normal(now, address(1), send, memory);
             }
             endpoint.close(now, memory);
         });
@@ -461,7 +467,15 @@ fn a_host_that_moves_is_found() {
     let Port {
         endpoint, memory, ..
     } = &mut world.hosts[0];
-    endpoint.send_system(world.now, address(1), b"moved", memory, Memory::new_op);
+    let immediate = immediate_of(b"moved");
+    endpoint.send_system(
+        world.now,
+        address(1),
+        b"moved",
+        immediate,
+        memory,
+        Memory::new_op,
+    );
     let (_, moved) = next_datagram(&mut world, 0).unwrap();
     // It is asked where it seems to be, and is not there before it answers from there.
     let said = receive(&mut world, 1, there, &moved);

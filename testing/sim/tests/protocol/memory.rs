@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bcl_proto::{
-    Config, Endpoint, MessageId, Path, Payload, Span, SystemHandle, Target, Time, Upcalls,
-    WindowPut,
+    Config, Endpoint, MessageId, NormalSend, Path, Payload, Span, SystemHandle, Target, Time,
+    Upcalls, WindowPut,
 };
 use bcl_sim::port::address;
 use bcl_types::{Address, Cause, OpError, OpId, Refusal};
@@ -56,10 +56,10 @@ impl Upcalls for Sink {
     fn is_full(&self) -> bool {
         false
     }
-    fn system(&mut self, _: Address, message: SystemHandle, _: &[u8]) {
+    fn system(&mut self, _: Address, message: SystemHandle, _: u64, _: &[u8]) {
         self.message = Some(message);
     }
-    fn arrived(&mut self, _: Address, _: MessageId, _: u16, _: u64) -> Option<Target> {
+    fn arrived(&mut self, _: Address, _: MessageId, _: u16, _: u64, _: u64) -> Option<Target> {
         self.post.then_some(Target {
             op: 1,
             capacity_bytes: self.memory.len() as u64,
@@ -172,7 +172,7 @@ impl Pair {
         let to = 1 - from;
         let (endpoint, sink) = &mut self.ends[from];
         let data = [5; 8_192];
-        endpoint.send_system(self.now, address(to), &data[..len], sink, |_| 7);
+        endpoint.send_system(self.now, address(to), &data[..len], 0, sink, |_| 7);
         self.exchange();
         let (endpoint, sink) = &mut self.ends[to];
         let message = sink.message.take().expect("a message");
@@ -182,7 +182,13 @@ impl Pair {
 
     fn normal(&mut self, len: u64) {
         let (endpoint, sink) = &mut self.ends[0];
-        endpoint.send_normal(self.now, address(1), 1, 1, len, sink);
+        let send = NormalSend {
+            op: 1,
+            channel: 1,
+            len_bytes: len,
+            immediate: 0,
+        };
+        endpoint.send_normal(self.now, address(1), send, sink);
         self.exchange();
     }
 }
@@ -239,7 +245,7 @@ fn cost_of_a_message() {
         let mut transmits: [_; BATCH] = std::array::from_fn(|_| None);
         let start = Instant::now();
         for transmit in &mut transmits {
-            sender.send_system(pair.now, address(1), black_box(&[5; 8]), sink, |_| 7);
+            sender.send_system(pair.now, address(1), black_box(&[5; 8]), 0, sink, |_| 7);
             *transmit = sender.poll_transmit(pair.now, sink);
         }
         sending += start.elapsed();

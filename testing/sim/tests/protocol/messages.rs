@@ -247,7 +247,8 @@ fn unreliable_messages_come_at_most_once() {
             assert!(endpoint.send_unreliable(now, address(1), &k.to_le_bytes(), memory));
         });
         world.run(Span::from_us(20));
-        for bytes in world.take_system(1) {
+        for (bytes, immediate) in world.take_messages(1) {
+            assert_eq!(immediate, 0, "they have none");
             assert!(seen.insert(bytes), "twice");
         }
     }

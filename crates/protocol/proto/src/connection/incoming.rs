@@ -241,7 +241,7 @@ impl Connection {
         };
         self.inbox.pool_bytes.charge(cost);
         copy(&mut cx.common.pool, name, 0, payload);
-        deliver_system(name, header.length, self.sender(), cx);
+        deliver_system(name, header.length, 0, self.sender(), cx);
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use crate::connection::sending::payload_limit;
 use crate::connection::{Connection, Stage};
 use crate::message::Class;
 use crate::message::queue::Message;
-use crate::names::{MessageId, Rma, SystemHandle, Target};
+use crate::names::{MessageId, NormalSend, Rma, SystemHandle, Target};
 use crate::setup::Attempt;
 use crate::slab::Name;
 use crate::time::Time;
@@ -46,7 +46,7 @@ impl Endpoint {
         Attempt::new(now, self.attempts, self.common.secrets.next())
     }
 
-    /// Sends a system message of at most [`SYSTEM_MAX`] bytes. True: it is complete, a copy was made. False: a copy
+    /// Sends a system message of at most [`SYSTEM_MAX`] bytes, and with it 64 bits. True: it is complete, a copy was made. False: a copy
     /// waits under the name that `name` gives it, and `sent` will be called.
     #[inline]
     pub fn send_system<U: Upcalls>(
@@ -54,6 +54,7 @@ impl Endpoint {
         now: Time,
         to: Address,
         data: &[u8],
+        immediate: u64,
         up: &mut U,
         name: impl FnOnce(&mut U) -> OpId,
     ) -> bool {
@@ -82,21 +83,20 @@ impl Endpoint {
         outgoing.buffered.charge(size);
         let is_complete = has_room && matches!(connection.stage, Stage::Up);
         let op = (!is_complete).then(|| name(up));
-        outgoing.push(Class::System, Message::new(0, len_bytes, op, Some(copy)));
+        let message = Message::new(0, len_bytes, op, Some(copy)).with_immediate(immediate);
+        outgoing.push(Class::System, message);
         self.follow_up(place, now, Ok(()), up);
         is_complete
     }
 
-    /// Sends `len_bytes` of the memory lent by `op` to a normal channel; `sent` is called when it is complete.
-    pub fn send_normal(
-        &mut self,
-        now: Time,
-        to: Address,
-        channel: u16,
-        op: OpId,
-        len_bytes: u64,
-        up: &mut impl Upcalls,
-    ) {
+    /// Sends memory that an operation has lent to a normal channel; `sent` is called when it is complete.
+    pub fn send_normal(&mut self, now: Time, to: Address, send: NormalSend, up: &mut impl Upcalls) {
+        let NormalSend {
+            op,
+            channel,
+            len_bytes,
+            immediate,
+        } = send;
         self.free_spent();
         let place = self.reach(now, to, up);
         let Some((place, connection)) =
@@ -104,7 +104,7 @@ impl Endpoint {
         else {
             return up.sent(to, channel, op, len_bytes, Err(OpError::Unreachable));
         };
-        let message = Message::new(channel, len_bytes, Some(op), None);
+        let message = Message::new(channel, len_bytes, Some(op), None).with_immediate(immediate);
         connection.outgoing.push(Class::Normal, message);
         self.follow_up(place, now, Ok(()), up);
     }

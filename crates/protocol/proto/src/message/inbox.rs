@@ -120,7 +120,7 @@ impl Inbox {
         if !header.flags.contains(Flags::FIRST) {
             return self.on_piece(header, payload, sender, cx);
         }
-        if header.length > EAGER_MAX as u64 || header.offset != 0 {
+        if header.length > EAGER_MAX as u64 || header.place() != 0 {
             return Err(Broken("length of DATA"));
         }
         let class = Class::of_channel(header.channel);
@@ -193,7 +193,7 @@ impl Inbox {
         };
         copy(&mut cx.common.pool, name, 0, payload);
         if header.length == payload.len() as u64 {
-            deliver_system(name, header.length, sender, cx);
+            deliver_system(name, header.length, header.immediate(), sender, cx);
         } else {
             let arrival = self.arrival(header);
             self.open(arrival, payload.len(), To::Pool(name), false);
@@ -297,9 +297,14 @@ impl Inbox {
             slot: name.slot,
             number: name.number,
         };
-        let met = cx
-            .up
-            .arrived(sender.peer, message, header.channel, header.length);
+        let immediate = header.immediate();
+        let met = cx.up.arrived(
+            sender.peer,
+            message,
+            header.channel,
+            header.length,
+            immediate,
+        );
         if met.is_some() {
             cx.common.waiting.remove(name);
         } else {
@@ -314,6 +319,7 @@ impl Inbox {
             previous: self.previous,
             channel: header.channel,
             len_bytes: header.length,
+            immediate: header.immediate(),
         }
     }
 
@@ -347,10 +353,12 @@ impl Inbox {
             return Err(Broken("length of a piece"));
         }
         let placed = match open.to {
-            To::Target(target) => cx.up.place(target.op, header.offset, payload),
-            To::Pool(name) => copy(&mut cx.common.pool, name, header.offset, payload),
+            To::Target(target) => cx.up.place(target.op, header.place(), payload),
+            To::Pool(name) => copy(&mut cx.common.pool, name, header.place(), payload),
             To::Waiting(waiting) => match cx.common.waiting.get(waiting).map(|w| w.payload) {
-                Some(Kept::Coming(name)) => copy(&mut cx.common.pool, name, header.offset, payload),
+                Some(Kept::Coming(name)) => {
+                    copy(&mut cx.common.pool, name, header.place(), payload)
+                }
                 _ => false,
             },
         };
@@ -389,7 +397,14 @@ impl Inbox {
         let open = self.open.swap_remove(index);
         self.granted -= usize::from(open.is_granted);
         match open.to {
-            To::Pool(name) => deliver_system(name, open.arrival.len_bytes, sender, cx),
+            To::Pool(name) => {
+                let Arrival {
+                    len_bytes,
+                    immediate,
+                    ..
+                } = open.arrival;
+                deliver_system(name, len_bytes, immediate, sender, cx);
+            }
             To::Target(target) => self.end(open.arrival, target, placed, sender, cx),
             To::Waiting(waiting) => self.is_here(waiting, sender, cx),
         }
@@ -629,6 +644,7 @@ fn fail<U: Upcalls>(
 pub fn deliver_system<U: Upcalls>(
     name: Name,
     len_bytes: u64,
+    immediate: u64,
     sender: Sender,
     cx: &mut Context<'_, U>,
 ) {
@@ -640,7 +656,7 @@ pub fn deliver_system<U: Upcalls>(
     };
     let bytes = cx.common.pool.get(name).unwrap_or(&[]);
     let bytes = bytes.get(..len_bytes as usize).unwrap_or(&[]);
-    cx.up.system(sender.peer, message, bytes);
+    cx.up.system(sender.peer, message, immediate, bytes);
 }
 
 /// Puts bytes into a buffer; false if they do not fit.

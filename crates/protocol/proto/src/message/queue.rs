@@ -36,6 +36,8 @@ pub struct Message {
     /// Whose end is to be reported; also the name of the memory, unless there is a copy.
     pub op: Option<OpId>,
     pub copy: Option<Name>,
+    /// What the sender gives along ([WIRE-2.12]).
+    pub immediate: u64,
     pub stage: Stage,
     /// Counts the messages of both classes to this peer; known once the first packet has left.
     pub id: u32,
@@ -53,6 +55,7 @@ impl Message {
             len_bytes,
             op,
             copy,
+            immediate: 0,
             stage: Stage::Waiting,
             id: 0,
             is_named: false,
@@ -60,6 +63,10 @@ impl Message {
             first: None,
             last: 0,
         }
+    }
+
+    pub fn with_immediate(self, immediate: u64) -> Self {
+        Self { immediate, ..self }
     }
 
     pub fn is_eager(&self) -> bool {
@@ -89,6 +96,10 @@ impl Message {
         };
         if at == 0 {
             packet.flags |= Flags::FIRST;
+            if kind == Kind::Data && self.immediate != 0 {
+                packet.flags |= Flags::IMMEDIATE;
+                packet.offset = self.immediate;
+            }
         }
         if at + u64::from(len) == self.len_bytes {
             packet.flags |= Flags::LAST;
@@ -158,6 +169,7 @@ impl Queue {
             return Some(Packet {
                 channel: message.channel,
                 message: message.id,
+                offset: message.immediate,
                 length: message.len_bytes,
                 ..Packet::new(Kind::Rts)
             });

@@ -23,6 +23,7 @@ pub struct Arrival {
     pub previous: Option<u32>,
     pub channel: u16,
     pub len_bytes: u64,
+    pub immediate: u64,
 }
 
 /// Where the payload is.

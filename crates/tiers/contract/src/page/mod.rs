@@ -12,28 +12,15 @@ pub use connection::Connection;
 pub use counter::{COUNTER_SLOTS, Counter, CounterKind};
 
 /// Version of all layouts of `spec/shm.md`, that of this page among them ([SHM-9.1]).
-pub const LAYOUT_VERSION: u32 = 2;
+pub const LAYOUT_VERSION: u32 = 3;
 /// Length of the page's segment.
 pub const PAGE_LEN: usize = 12_288;
 /// First word of every port page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"BCLPORT\0");
-/// Open channels that a port can have.
-pub const WINDOWS: usize = 64;
+/// Words that tell of changes of open channels: each speaks for the channels whose numbers differ by multiples of this.
+pub const WINDOW_EPOCHS: usize = 256;
 /// Connections to other nodes that a port describes.
 pub const CONNECTIONS: usize = 60;
-
-/// What a port says about one of its open channels.
-#[repr(C)]
-#[derive(Debug)]
-pub struct WindowEntry {
-    /// Changes with every bind and unbind; odd while bound.
-    pub generation: AtomicU64,
-    /// Bytes that may be reached.
-    pub len: AtomicU64,
-    /// Access bits.
-    pub access: AtomicU64,
-    _pad: u64,
-}
 
 #[repr(C)]
 struct ConnectionEntry([AtomicU64; 16]);
@@ -68,7 +55,7 @@ struct Layout {
     _pad2: [u64; 16],
     counters: [AtomicU64; COUNTER_SLOTS],
     _pad3: [u64; 32],
-    windows: [WindowEntry; WINDOWS],
+    window_epochs: [AtomicU64; WINDOW_EPOCHS],
     _pad4: [u64; 128],
     connections: [ConnectionEntry; CONNECTIONS],
 }
@@ -161,9 +148,10 @@ impl Page {
             .filter(|connection| connection.node != 0)
     }
 
-    /// What is said about open channel `index`; `None` if there is no such number.
+    /// Changes whenever memory is bound to an open channel of this number, or taken away, or to one that shares its word; 0
+    /// if that has never happened ([SHM-5.3]).
     #[inline]
-    pub fn window(&self, index: usize) -> Option<&WindowEntry> {
-        self.layout().windows.get(index)
+    pub fn window_epoch(&self, window: u16) -> &AtomicU64 {
+        &self.layout().window_epochs[usize::from(window) % WINDOW_EPOCHS]
     }
 }

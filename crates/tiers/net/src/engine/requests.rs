@@ -3,7 +3,7 @@
 use bcl_os::sync::bump;
 use bcl_proto as proto;
 use bcl_tier::page::Counter;
-use bcl_tier::{Action, MessageId, RmaOp, Source, SystemHandle, Target, Upcalls};
+use bcl_tier::{Action, MessageId, NormalSend, RmaOp, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, OpId};
 
 use super::{Engine, bridge, now};
@@ -15,6 +15,7 @@ impl Engine {
         &mut self,
         to: Address,
         data: &[u8],
+        immediate: u64,
         up: &mut U,
         name: impl FnOnce(&mut U) -> OpId,
     ) -> bool {
@@ -22,7 +23,7 @@ impl Engine {
         let bridge = bridge!(self, up);
         let done = self
             .endpoint
-            .send_system(now, to, data, bridge, |bridge| name(bridge.up));
+            .send_system(now, to, data, immediate, bridge, |bridge| name(bridge.up));
         if done {
             self.count_sent(data);
         }
@@ -61,21 +62,24 @@ impl Engine {
         Ok(was_taken)
     }
 
-    pub fn send_normal(
-        &mut self,
-        to: Address,
-        channel: u16,
-        source: Source,
-        op: OpId,
-        up: &mut impl Upcalls,
-    ) {
+    pub fn send_normal(&mut self, to: Address, send: NormalSend, up: &mut impl Upcalls) {
         let now = now();
+        let NormalSend {
+            op,
+            channel,
+            immediate,
+            source,
+        } = send;
         let memory = Memory::Source(source.start, source.len_bytes);
         self.lent.lend(op, memory);
-        let len_bytes = source.len_bytes as u64;
+        let send = proto::NormalSend {
+            op,
+            channel,
+            len_bytes: source.len_bytes as u64,
+            immediate,
+        };
         let bridge = bridge!(self, up);
-        self.endpoint
-            .send_normal(now, to, channel, op, len_bytes, bridge);
+        self.endpoint.send_normal(now, to, send, bridge);
         self.flush(now, up);
     }
 

@@ -34,9 +34,9 @@ fn a_pair_segment_lies_as_the_specification_says() {
     let [connector, acceptor, bytes] = mapped_thrice(geometry.segment_len());
     let mut connector = PairEnd::new(connector, geometry, Side::Connector);
     let mut acceptor = PairEnd::new(acceptor, geometry, Side::Acceptor);
-    connector.label(2, geometry);
+    connector.label(3, geometry);
     assert_eq!(&word(&bytes, 0).to_le_bytes(), b"BCLPAIR\0");
-    assert_eq!(half_word(&bytes, 8), 2);
+    assert_eq!(half_word(&bytes, 8), 3);
     assert_eq!(
         [12, 16, 20].map(|at| half_word(&bytes, at)),
         [128, 28672, 32768]

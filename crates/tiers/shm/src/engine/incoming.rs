@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bcl_os::sync::bump;
 use bcl_rings::Corrupt;
 use bcl_tier::page::{Counter, Page};
-use bcl_tier::{MessageId, SystemHandle, Target, Upcalls};
+use bcl_tier::{Arrival, MessageId, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, Cause, Device, OpError};
 
 use super::fin;
@@ -98,6 +98,7 @@ impl Incoming {
             number,
             start,
             len_bytes: message.len_bytes,
+            immediate: message.immediate,
         };
         up.system(ctx.from, handle);
         Ok(())
@@ -127,7 +128,7 @@ impl Incoming {
         let payload = unsafe { std::slice::from_raw_parts(start, len) };
         let id = self.next_message(link, ctx);
         let number = id.number;
-        match up.arrived(ctx.from, id, message.channel, len as u64) {
+        match up.arrived(&arrival(ctx, id, message, len as u64)) {
             Some(target) => {
                 let result = deliver(payload, target);
                 if let Err(error) = result {
@@ -160,7 +161,7 @@ impl Incoming {
         };
         let id = self.next_message(link, ctx);
         let number = id.number;
-        match up.arrived(ctx.from, id, message.channel, len_bytes) {
+        match up.arrived(&arrival(ctx, id, message, len_bytes)) {
             Some(target) => self.begin(link, out, number, payload, target, ctx, up),
             None => {
                 self.check_room(0)?;
@@ -350,6 +351,16 @@ impl Incoming {
         for (channel, target, len_bytes) in self.transfers.drain() {
             received(ctx, up, channel, target, len_bytes, Err(cause.into()));
         }
+    }
+}
+
+fn arrival(ctx: &Context<'_>, id: MessageId, message: &Message, len_bytes: u64) -> Arrival {
+    Arrival {
+        message: id,
+        from: ctx.from,
+        channel: message.channel,
+        len_bytes,
+        immediate: message.immediate,
     }
 }
 

@@ -5,6 +5,19 @@ use bcl_rings::cells::Words;
 
 /// Payload bytes that fit in the cell itself.
 pub const INLINE_MAX: usize = 48;
+/// Flag: the payload is in the cell.
+const INLINE: u8 = 1;
+/// Flag: the last word is the sender's immediate data.
+const IMMEDIATE: u8 = 2;
+
+/// Payload bytes that fit in the cell beside these immediate data.
+#[inline]
+pub fn inline_max(immediate: u64) -> usize {
+    match immediate {
+        0 => INLINE_MAX,
+        _ => INLINE_MAX - size_of::<u64>(),
+    }
+}
 
 /// What a cell says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +44,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether it is the first cell of a message.
+    fn is_message(self) -> bool {
+        matches!(self, Self::System | Self::Eager | Self::Rts)
+    }
+
     fn from_byte(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => Self::System,
@@ -60,6 +78,8 @@ pub struct Message {
     pub len_bytes: u32,
     /// The sender's view of how many of our messages it has handled, low 32 bits.
     pub handled: u32,
+    /// 64 bits that the sender gives along with a message; in the cell only if they are not 0.
+    pub immediate: u64,
     /// The other words.
     pub args: [u64; 6],
 }
@@ -73,6 +93,7 @@ impl Message {
             inline: false,
             len_bytes: 0,
             handled: 0,
+            immediate: 0,
             args,
         }
     }
@@ -85,11 +106,12 @@ impl Message {
             inline: false,
             len_bytes,
             handled: 0,
+            immediate: 0,
             args: [0; 6],
         }
     }
 
-    /// A cell that holds its payload, at most [`INLINE_MAX`] bytes.
+    /// A cell that holds its payload, at most [`inline_max`] bytes.
     #[inline]
     pub fn with_inline(kind: Kind, channel: u16, data: &[u8]) -> Self {
         let mut args = [0u64; 6];
@@ -100,6 +122,7 @@ impl Message {
             inline: true,
             len_bytes: data.len() as u32,
             handled: 0,
+            immediate: 0,
             args,
         }
     }
@@ -107,24 +130,33 @@ impl Message {
     /// Word form, without the sequence number.
     #[inline]
     pub fn encode(&self) -> Words {
+        let (flag, last) = match self.immediate {
+            0 => (0, self.args[5]),
+            immediate => (IMMEDIATE, immediate),
+        };
+        let flags = flag | if self.inline { INLINE } else { 0 };
         let first =
-            (self.kind as u64) << 32 | u64::from(self.inline) << 40 | u64::from(self.channel) << 48;
+            (self.kind as u64) << 32 | u64::from(flags) << 40 | u64::from(self.channel) << 48;
         let second = u64::from(self.handled) | u64::from(self.len_bytes) << 32;
         let a = &self.args;
-        [first, second, a[0], a[1], a[2], a[3], a[4], a[5]]
+        [first, second, a[0], a[1], a[2], a[3], a[4], last]
     }
 
     /// Reads the words of a cell that a peer wrote.
     #[inline]
     pub fn decode(words: &Words) -> Result<Self, Corrupt> {
         let kind = Kind::from_byte((words[0] >> 32) as u8).ok_or(Corrupt("kind of a cell"))?;
-        let inline = match (words[0] >> 40) as u8 {
-            0 => false,
-            1 => true,
-            _ => return Err(Corrupt("flags of a cell")),
-        };
+        let flags = (words[0] >> 40) as u8;
+        let (inline, is_told) = (flags & INLINE != 0, flags & IMMEDIATE != 0);
+        if flags & !(INLINE | IMMEDIATE) != 0 || is_told && !kind.is_message() {
+            return Err(Corrupt("flags of a cell"));
+        }
+        let immediate = if is_told { words[7] } else { 0 };
+        if is_told && immediate == 0 {
+            return Err(Corrupt("immediate data of a cell that has none"));
+        }
         let len_bytes = (words[1] >> 32) as u32;
-        if inline && len_bytes as usize > INLINE_MAX {
+        if inline && len_bytes as usize > inline_max(is_told.into()) {
             return Err(Corrupt("length of an inline payload"));
         }
         Ok(Self {
@@ -133,6 +165,7 @@ impl Message {
             inline,
             len_bytes,
             handled: words[1] as u32,
+            immediate,
             args: [words[2], words[3], words[4], words[5], words[6], words[7]],
         })
     }
@@ -174,6 +207,29 @@ mod tests {
         );
         assert_eq!(back.inline_bytes(), b"hello");
         assert_eq!(message.encode()[0] & 0xffff_ffff, 0);
+        assert_eq!(back.immediate, 0);
+    }
+
+    #[test]
+    fn immediate_data_travel_beside_any_payload() {
+        let forty = [7; 40];
+        for message in [
+            Message::with_inline(Kind::System, 0, &forty),
+            Message::with_payload(Kind::Eager, 9, 8192),
+            Message::control(Kind::Rts, 9, [1, 2, 3, 4, 0, 0]),
+        ] {
+            let told = Message {
+                immediate: u64::MAX,
+                ..message
+            };
+            let back = Message::decode(&told.encode()).unwrap();
+            assert_eq!(back.immediate, u64::MAX);
+            assert_eq!(back.args[..5], message.args[..5]);
+            assert_eq!(
+                back.inline.then(|| back.inline_bytes().to_vec()),
+                message.inline.then(|| forty.to_vec())
+            );
+        }
     }
 
     #[test]
@@ -182,5 +238,9 @@ mod tests {
         assert!(Message::decode(&[200 << 32, 0, 0, 0, 0, 0, 0, 0]).is_err());
         let too_long = [1 << 32 | 1 << 40, 49 << 32, 0, 0, 0, 0, 0, 0];
         assert!(Message::decode(&too_long).is_err());
+        let too_long_beside = [1 << 32 | 3 << 40, 41 << 32, 0, 0, 0, 0, 0, 1];
+        assert!(Message::decode(&too_long_beside).is_err());
+        let of_no_message = [6 << 32 | 2 << 40, 0, 0, 0, 0, 0, 0, 1];
+        assert!(Message::decode(&of_no_message).is_err());
     }
 }

@@ -5,13 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use bcl_os::sync::{Ordering, bump};
 use bcl_rings::Corrupt;
 use bcl_tier::page::{Counter, Page};
-use bcl_tier::{Source, Upcalls};
+use bcl_tier::{NormalSend, Source, Upcalls};
 use bcl_types::{Address, OpError, OpId};
 
 use super::fin;
 use super::inbox::SYSTEM_CREDITS;
 use super::link::Link;
-use super::message::{INLINE_MAX, Kind, Message};
+use super::message::{Kind, Message, inline_max};
 use crate::own_memory;
 
 /// Longest message sent along with its cell; longer ones wait at the sender for a buffer.
@@ -29,11 +29,12 @@ pub const DEFERRED_EAGER_BYTES: usize = 64 << 10;
 /// Size of the pieces of a streamed message: four fit in the ring, so that both ends copy at once.
 const PIECE_BYTES: usize = 8 << 10;
 
+/// A system message that waits for a connection, or room.
 #[derive(Debug)]
-struct NormalSend {
+struct SystemSend {
     op: OpId,
-    channel: u16,
-    source: Source,
+    immediate: u64,
+    data: Box<[u8]>,
 }
 
 #[derive(Debug)]
@@ -54,7 +55,7 @@ struct Stream {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Outgoing {
-    system_waiting: VecDeque<(OpId, Box<[u8]>)>,
+    system_waiting: VecDeque<SystemSend>,
     normal_waiting: VecDeque<NormalSend>,
     control: VecDeque<Message>,
     system_sent: u64,
@@ -100,17 +101,17 @@ impl Outgoing {
     }
 
     /// Queues a system message for when there is a connection, or room.
-    pub fn queue_system(&mut self, op: OpId, data: &[u8]) {
-        self.system_waiting.push_back((op, data.into()));
+    pub fn queue_system(&mut self, op: OpId, data: &[u8], immediate: u64) {
+        self.system_waiting.push_back(SystemSend {
+            op,
+            immediate,
+            data: data.into(),
+        });
     }
 
     /// Queues a message for a normal channel.
-    pub fn queue_normal(&mut self, op: OpId, channel: u16, source: Source) {
-        self.normal_waiting.push_back(NormalSend {
-            op,
-            channel,
-            source,
-        });
+    pub fn queue_normal(&mut self, send: NormalSend) {
+        self.normal_waiting.push_back(send);
     }
 
     /// Sends a system message if it can go at once.
@@ -120,12 +121,13 @@ impl Outgoing {
         link: &mut Link,
         handled: u32,
         data: &[u8],
+        immediate: u64,
         counters: &Page,
     ) -> Result<bool, Corrupt> {
         if !self.system_waiting.is_empty() || !self.control.is_empty() {
             return Ok(false);
         }
-        self.put_system(link, handled, data, counters)
+        self.put_system(link, handled, data, immediate, counters)
     }
 
     fn put_system(
@@ -133,6 +135,7 @@ impl Outgoing {
         link: &mut Link,
         handled: u32,
         data: &[u8],
+        immediate: u64,
         counters: &Page,
     ) -> Result<bool, Corrupt> {
         if self.system_sent - self.system_released_seen >= SYSTEM_CREDITS {
@@ -148,7 +151,7 @@ impl Outgoing {
         if link.pair.cells_out.free(1)? == 0 {
             return Ok(false);
         }
-        let mut message = if data.len() <= INLINE_MAX {
+        let mut message = if data.len() <= inline_max(immediate) {
             Message::with_inline(Kind::System, 0, data)
         } else {
             let Some(place) = link.pair.pool_out.reserve(data.len() as u32)? else {
@@ -160,6 +163,7 @@ impl Outgoing {
             Message::with_payload(Kind::System, 0, data.len() as u32)
         };
         message.handled = handled;
+        message.immediate = immediate;
         link.pair.cells_out.send(&message.encode());
         if !message.inline {
             link.pair.pool_out.prepare(message.len_bytes);
@@ -176,22 +180,12 @@ impl Outgoing {
         &mut self,
         link: &mut Link,
         handled: u32,
-        op: OpId,
-        channel: u16,
-        source: Source,
+        send: &NormalSend,
     ) -> Result<bool, Corrupt> {
         if !self.normal_waiting.is_empty() || !self.control.is_empty() {
             return Ok(false);
         }
-        self.put_normal(
-            link,
-            handled,
-            &NormalSend {
-                op,
-                channel,
-                source,
-            },
-        )
+        self.put_normal(link, handled, send)
     }
 
     fn put_normal(
@@ -221,17 +215,13 @@ impl Outgoing {
             return Ok(false);
         };
         message.handled = handled;
+        message.immediate = send.immediate;
         link.pair.cells_out.send(&message.encode());
         if eager && !message.inline {
             link.pair.stream_out.prepare(message.len_bytes);
         }
-        let send = NormalSend {
-            op: send.op,
-            channel: send.channel,
-            source,
-        };
         self.in_flight.push_back(InFlight {
-            send,
+            send: *send,
             deferred: !eager,
             eager,
         });
@@ -259,12 +249,12 @@ impl Outgoing {
             return Ok(moved);
         }
         moved |= self.push_streams(link, handled)?;
-        while let Some((op, data)) = self.system_waiting.pop_front() {
-            if !self.put_system(link, handled, &data, counters)? {
-                self.system_waiting.push_front((op, data));
+        while let Some(send) = self.system_waiting.pop_front() {
+            if !self.put_system(link, handled, &send.data, send.immediate, counters)? {
+                self.system_waiting.push_front(send);
                 break;
             }
-            up.sent(to, 0, op, data.len() as u64, Ok(()));
+            up.sent(to, 0, send.op, send.data.len() as u64, Ok(()));
             moved = true;
         }
         while let Some(send) = self.normal_waiting.pop_front() {
@@ -427,7 +417,7 @@ impl Outgoing {
 
     /// Ends everything with an error.
     pub fn fail_all(&mut self, error: OpError, up: &mut impl Upcalls, to: Address) {
-        for (op, data) in self.system_waiting.drain(..) {
+        for SystemSend { op, data, .. } in self.system_waiting.drain(..) {
             up.sent(to, 0, op, data.len() as u64, Err(error));
         }
         let deferred: Vec<_> = self
@@ -457,7 +447,7 @@ fn eager_message(link: &mut Link, send: &NormalSend) -> Result<Option<Message>, 
     let source = send.source;
     // SAFETY: the source stays valid until its operation completes.
     let data = unsafe { slice_of(source) };
-    if data.len() <= INLINE_MAX {
+    if data.len() <= inline_max(send.immediate) {
         return Ok(Some(Message::with_inline(Kind::Eager, send.channel, data)));
     }
     let Some(place) = link.pair.stream_out.reserve(data.len() as u32)? else {

@@ -45,7 +45,7 @@ impl Peer {
             link: None,
             out: Outgoing::default(),
             incoming: Incoming::new(),
-            rma: Requester::new(),
+            rma: Requester::default(),
             gone: false,
             draining: false,
             idle_polls: 0,

@@ -9,8 +9,8 @@ use bcl_os::sleep::Sleeper;
 use bcl_os::sync::{Ordering, bump};
 use bcl_tier::page::Counter;
 use bcl_tier::{
-    Claim, Depths, LinkInfo, MessageId, RmaOp, Shared, Source, SystemHandle, Target, Tier, Upcalls,
-    WaitSet,
+    Claim, Depths, LinkInfo, MessageId, NormalSend, RmaOp, Shared, SystemHandle, Target, Tier,
+    Upcalls, WaitSet,
 };
 use bcl_types::{Address, Cause, Device, OpError, OpId, SYSTEM_MAX};
 
@@ -87,6 +87,7 @@ impl Tier for ShmPort {
         &mut self,
         to: Address,
         data: &[u8],
+        immediate: u64,
         up: &mut U,
         name: impl FnOnce(&mut U) -> OpId,
     ) -> bool {
@@ -96,7 +97,11 @@ impl Tier for ShmPort {
         };
         let handled = peer.incoming.handled();
         let sent = match &mut peer.link {
-            Some(link) => peer.out.try_system(link, handled, data, &self.port.page),
+            Some(link) => {
+                let counters = &self.port.page;
+                peer.out
+                    .try_system(link, handled, data, immediate, counters)
+            }
             None => Ok(false),
         };
         if sent == Ok(true) {
@@ -106,7 +111,7 @@ impl Tier for ShmPort {
             return true;
         }
         let op = name(up);
-        peer.out.queue_system(op, data);
+        peer.out.queue_system(op, data, immediate);
         if sent.is_err() {
             self.cut(slot, up);
         }
@@ -136,7 +141,7 @@ impl Tier for ShmPort {
         let Some(link) = &mut peer.link else {
             return Ok(false);
         };
-        match peer.out.try_system(link, handled, data, &self.port.page) {
+        match peer.out.try_system(link, handled, data, 0, &self.port.page) {
             Ok(true) => {
                 link.after_cells(&self.port.page);
                 Ok(true)
@@ -150,21 +155,14 @@ impl Tier for ShmPort {
     }
 
     #[inline]
-    fn send_normal(
-        &mut self,
-        to: Address,
-        channel: u16,
-        source: Source,
-        op: OpId,
-        up: &mut impl Upcalls,
-    ) {
+    fn send_normal(&mut self, to: Address, send: NormalSend, up: &mut impl Upcalls) {
         let slot = self.peer_for(to);
         let Some(peer) = self.peers.get_mut(slot) else {
             return;
         };
         let handled = peer.incoming.handled();
         let started = match &mut peer.link {
-            Some(link) => peer.out.try_normal(link, handled, op, channel, source),
+            Some(link) => peer.out.try_normal(link, handled, &send),
             None => Ok(false),
         };
         match started {
@@ -173,9 +171,9 @@ impl Tier for ShmPort {
                     link.after_cells(&self.port.page);
                 }
             }
-            Ok(false) => peer.out.queue_normal(op, channel, source),
+            Ok(false) => peer.out.queue_normal(send),
             Err(_) => {
-                peer.out.queue_normal(op, channel, source);
+                peer.out.queue_normal(send);
                 self.cut(slot, up);
             }
         }
@@ -434,12 +432,15 @@ impl ShmPort {
                     .on_region(link, peer.out, region, mapping, ctx, up);
                 Ok(())
             }),
-            Notice::Window { link, window, info } => {
-                self.with_link(link, up, |peer, link, ctx, up| {
-                    peer.rma.on_window(window, info);
-                    peer.rma.push(link, peer.out, ctx, up)
-                })
-            }
+            Notice::Window {
+                link,
+                window,
+                epoch,
+                info,
+            } => self.with_link(link, up, |peer, link, ctx, up| {
+                peer.rma.on_window(window, epoch, info);
+                peer.rma.push(link, peer.out, ctx, up)
+            }),
             Notice::RmaDone { link, op, result } => self.with_link(link, up, |peer, _, ctx, up| {
                 peer.rma.on_done(op, result, ctx, up);
                 Ok(())

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bcl_os::mapping::Mapping;
 use bcl_os::sync::{Ordering, bump};
 use bcl_rings::Corrupt;
-use bcl_tier::page::{Counter, WINDOWS};
-use bcl_tier::{Action, RmaOp, Upcalls, apply};
+use bcl_tier::page::Counter;
+use bcl_tier::{Action, RmaOp, Upcalls, WINDOW_COUNT, apply};
 use bcl_types::{Access, Address, OpError, OpId};
 
 use super::incoming::Context;
@@ -18,32 +18,58 @@ use super::outgoing::Outgoing;
 /// What the service thread found out about a peer's window.
 #[derive(Debug, Clone)]
 pub struct WindowInfo {
-    pub generation: u64,
     pub len_bytes: u64,
     pub access: Access,
     /// Mapped here, so that we can act on it ourselves.
     pub mapping: Option<Arc<Mapping>>,
 }
 
-/// See the module.
-#[derive(Debug)]
+/// What is known of one of a peer's windows.
+#[derive(Debug, Default)]
+struct Known {
+    /// Of the peer's page, when it told; 0 for never.
+    epoch: u64,
+    /// `None` if nothing was bound there.
+    info: Option<WindowInfo>,
+    is_asked: bool,
+}
+
+/// Windows that are remembered together, so that numbers far apart cost no more than those of neighbours.
+const BLOCK: usize = 64;
+
+/// What is known of a peer's windows; memory only for those that were asked for, and their neighbours.
+#[derive(Debug, Default)]
+struct Windows {
+    blocks: Vec<Option<Box<[Known; BLOCK]>>>,
+}
+
+impl Windows {
+    #[inline]
+    fn get(&self, window: u16) -> Option<&Known> {
+        let block = self.blocks.get(usize::from(window) / BLOCK)?.as_ref()?;
+        Some(&block[usize::from(window) % BLOCK])
+    }
+
+    fn get_mut(&mut self, window: u16) -> &mut Known {
+        let index = usize::from(window) / BLOCK;
+        if index >= self.blocks.len() {
+            self.blocks.resize_with(index + 1, || None);
+        }
+        let block = self.blocks[index]
+            .get_or_insert_with(|| Box::new(std::array::from_fn(|_| Known::default())));
+        &mut block[usize::from(window) % BLOCK]
+    }
+}
+
+/// The requester's half of a connection's one-sided operations.
+#[derive(Debug, Default)]
 pub struct Requester {
-    known: Vec<Option<WindowInfo>>,
-    asked: Vec<bool>,
+    windows: Windows,
     waiting: VecDeque<RmaOp>,
     with_owner: Vec<RmaOp>,
 }
 
 impl Requester {
-    pub fn new() -> Self {
-        Self {
-            known: vec![None; WINDOWS],
-            asked: vec![false; WINDOWS],
-            waiting: VecDeque::new(),
-            with_owner: Vec::new(),
-        }
-    }
-
     pub fn pending(&self) -> usize {
         self.waiting.len() + self.with_owner.len()
     }
@@ -96,25 +122,22 @@ impl Requester {
         ctx: &Context<'_>,
         up: &mut impl Upcalls,
     ) -> Result<bool, Corrupt> {
-        let index = usize::from(op.window);
-        let Some(entry) = link.page.window(index) else {
-            up.rma_done(ctx.from, op.window, op.op, 0, Err(OpError::NoWindow));
-            return Ok(true);
-        };
-        let generation = entry.generation.load(Ordering::Acquire);
-        if generation & 1 == 0 {
-            up.rma_done(ctx.from, op.window, op.op, 0, Err(OpError::NoWindow));
-            return Ok(true);
-        }
-        let Some(info) = self.known[index]
-            .as_ref()
-            .filter(|info| info.generation == generation)
-        else {
-            if !self.asked[index] {
-                self.asked[index] = true;
+        let epoch = link.page.window_epoch(op.window).load(Ordering::Acquire);
+        let known = self.windows.get(op.window);
+        let Some(known) = known.filter(|known| known.epoch == epoch && epoch != 0) else {
+            if epoch == 0 || op.window >= WINDOW_COUNT {
+                up.rma_done(ctx.from, op.window, op.op, 0, Err(OpError::NoWindow));
+                return Ok(true);
+            }
+            let known = self.windows.get_mut(op.window);
+            if !std::mem::replace(&mut known.is_asked, true) {
                 ctx.service.ask_window(link.id, op.window);
             }
             return Ok(false);
+        };
+        let Some(info) = &known.info else {
+            up.rma_done(ctx.from, op.window, op.op, 0, Err(OpError::NoWindow));
+            return Ok(true);
         };
         let (len_bytes, need) = (op.action.len_bytes(), op.action.need());
         let permitted = info
@@ -145,13 +168,13 @@ impl Requester {
         Ok(true)
     }
 
-    /// The service thread has learned how a window can be reached.
-    pub fn on_window(&mut self, window: u16, info: Option<WindowInfo>) {
-        let index = usize::from(window);
-        if index < WINDOWS {
-            self.asked[index] = false;
-            self.known[index] = info;
-        }
+    /// The service thread has learned how a window can be reached, which it had been asked.
+    pub fn on_window(&mut self, window: u16, epoch: u64, info: Option<WindowInfo>) {
+        *self.windows.get_mut(window) = Known {
+            epoch,
+            info,
+            is_asked: false,
+        };
     }
 
     /// The owner's thread has served an operation.

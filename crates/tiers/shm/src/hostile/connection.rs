@@ -11,7 +11,10 @@ use bcl_os::memfd::{self, Writers};
 use bcl_rings::Corrupt;
 use bcl_rings::pair::{Geometry, PairEnd, Side};
 use bcl_tier::page::{PAGE_LEN, Page};
-use bcl_tier::{Friends, LinkInfo, MessageId, Shared, Source, SystemHandle, Target, Upcalls};
+use bcl_tier::{
+    Arrival, Friends, LinkInfo, MessageId, NormalSend, Shared, Source, SystemHandle, Target,
+    Upcalls,
+};
 use bcl_types::{Address, Cause, NodeId, OpError, OpId};
 
 use super::Input;
@@ -108,20 +111,25 @@ impl World {
             return;
         }
         let kind = u64::from(input.byte() % 11);
-        let is_inline = u64::from(input.byte() % 16 == 0);
+        // The payload inline, immediate data, both; most of the time neither.
+        let flags = match input.byte() % 16 {
+            flags @ 1..=3 => u64::from(flags),
+            _ => 0,
+        };
         let channel = input.word() & 0xffff;
-        let len_bytes = if is_inline == 1 {
+        let len_bytes = if flags & 1 == 1 {
             input.word() % 50
         } else {
             u64::from(input.short()) % 9000
         };
         let handled = input.word() & 0xffff_ffff;
         let mut words = [0; 8];
-        words[0] = kind << 32 | is_inline << 40 | channel << 48;
+        words[0] = kind << 32 | flags << 40 | channel << 48;
         words[1] = handled | len_bytes << 32;
         for word in &mut words[2..5] {
             *word = input.word();
         }
+        words[7] = flags >> 1;
         self.hostile.cells_out.send(&words);
     }
 
@@ -134,6 +142,7 @@ impl World {
 
     fn send_system(&mut self, input: &mut Input<'_>) -> Result<(), Corrupt> {
         let data = &SENT[..usize::from(input.short()) % bcl_types::SYSTEM_MAX];
+        let immediate = data.len() as u64 % 3;
         let handled = self.victim.incoming.handled();
         let Some(link) = &mut self.victim.link else {
             return Ok(());
@@ -141,9 +150,9 @@ impl World {
         if !self
             .victim
             .out
-            .try_system(link, handled, data, &self.page)?
+            .try_system(link, handled, data, immediate, &self.page)?
         {
-            self.victim.out.queue_system(0, data);
+            self.victim.out.queue_system(0, data, immediate);
         }
         Ok(())
     }
@@ -160,8 +169,14 @@ impl World {
         let Some(link) = &mut self.victim.link else {
             return Ok(());
         };
-        if !self.victim.out.try_normal(link, handled, op, 1, source)? {
-            self.victim.out.queue_normal(op, 1, source);
+        let send = NormalSend {
+            op,
+            channel: 1,
+            immediate: op % 2,
+            source,
+        };
+        if !self.victim.out.try_normal(link, handled, &send)? {
+            self.victim.out.queue_normal(send);
         }
         Ok(())
     }
@@ -292,10 +307,10 @@ impl Upcalls for Port {
         self.held.push(message);
     }
 
-    fn arrived(&mut self, _: Address, message: MessageId, _: u16, _: u64) -> Option<Target> {
+    fn arrived(&mut self, arrival: &Arrival) -> Option<Target> {
         let target = self.free_targets.pop();
         if target.is_none() {
-            self.waiting.push(message);
+            self.waiting.push(arrival.message);
         }
         target
     }

@@ -33,7 +33,7 @@ fn cells() {
         // Kinds and flags that exist, else nearly all are refused at the first look.
         if let Some([kind, flags]) = bytes.get_mut(4..6) {
             *kind %= 11;
-            *flags %= 3;
+            *flags %= 5;
         }
         cell(&bytes);
     });

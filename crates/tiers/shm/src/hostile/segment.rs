@@ -9,7 +9,7 @@ use bcl_os::sync::Ordering;
 use bcl_rings::Corrupt;
 use bcl_rings::bytes::max_len_bytes;
 use bcl_rings::pair::{Geometry, PairEnd, Side};
-use bcl_tier::page::{Counter, PAGE_LEN, Page, WINDOWS};
+use bcl_tier::page::{Counter, PAGE_LEN, Page};
 
 const GEOMETRY: Geometry = Geometry {
     cells: 16,
@@ -46,7 +46,7 @@ pub fn page(bytes: &[u8]) {
     for counter in Counter::ALL {
         std::hint::black_box(page.counter(*counter).load(Ordering::Relaxed));
     }
-    assert!(page.window(WINDOWS - 1).is_some() && page.window(WINDOWS).is_none());
+    std::hint::black_box(page.window_epoch(u16::MAX).load(Ordering::Relaxed));
 }
 
 /// Fills the segment with the bytes; the first eight say where the rest goes first.

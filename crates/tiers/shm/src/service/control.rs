@@ -32,12 +32,13 @@ pub enum Packet {
     Region { region: u64, len_bytes: u64 },
     /// How can this window be reached?
     WindowAsk(u16),
-    /// Like this; directly if a descriptor comes along. Generation 0: nothing is bound there.
+    /// Like this; directly if a descriptor comes along.
     Window {
         window: u16,
-        generation: u64,
-        len_bytes: u64,
-        access: Access,
+        /// What the page says of it at this moment.
+        epoch: u64,
+        /// Length and access, if memory is bound.
+        bound: Option<(u64, Access)>,
     },
     /// Do this for me.
     Rma {
@@ -69,19 +70,23 @@ impl Packet {
             Self::WindowAsk(window) => [4, u64::from(window), 0, 0, 0, 0, 0, 0],
             Self::Window {
                 window,
-                generation,
-                len_bytes,
-                access,
-            } => [
-                5,
-                u64::from(window),
-                generation,
-                len_bytes,
-                u64::from(access.bits()),
-                0,
-                0,
-                0,
-            ],
+                epoch,
+                bound,
+            } => {
+                let is_bound = u64::from(bound.is_some());
+                let (len_bytes, access) = bound.unwrap_or((0, Access::NONE));
+                let access = u64::from(access.bits());
+                [
+                    5,
+                    u64::from(window),
+                    epoch,
+                    is_bound,
+                    len_bytes,
+                    access,
+                    0,
+                    0,
+                ]
+            }
             Self::Rma {
                 token,
                 window,
@@ -129,9 +134,12 @@ impl Packet {
             4 => Self::WindowAsk(u16::try_from(w[1]).ok()?),
             5 => Self::Window {
                 window: u16::try_from(w[1]).ok()?,
-                generation: w[2],
-                len_bytes: w[3],
-                access: Access::from_bits(u32::try_from(w[4]).ok()?)?,
+                epoch: w[2],
+                bound: match w[3] {
+                    0 => None,
+                    1 => Some((w[4], Access::from_bits(u32::try_from(w[5]).ok()?)?)),
+                    _ => return None,
+                },
             },
             6 => Self::Rma {
                 token: w[1],
@@ -198,9 +206,13 @@ mod tests {
             Packet::WindowAsk(3),
             Packet::Window {
                 window: 3,
-                generation: 5,
-                len_bytes: 4096,
-                access: Access::ALL,
+                epoch: 5,
+                bound: Some((4096, Access::ALL)),
+            },
+            Packet::Window {
+                window: 4095,
+                epoch: 0,
+                bound: None,
             },
             Packet::Rma {
                 token: 1,

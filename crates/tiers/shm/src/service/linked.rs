@@ -14,7 +14,7 @@ use bcl_os::sync::{AtomicU64, Ordering};
 use bcl_rings::pair::PairEnd;
 use bcl_tier::Region;
 use bcl_tier::page::{Counter, Page};
-use bcl_types::{Access, Address, Cause};
+use bcl_types::{Address, Cause};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
@@ -394,21 +394,22 @@ fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: O
         Packet::WindowAsk(window) => show_window(state, token, &shared, window),
         Packet::Window {
             window,
-            generation,
-            len_bytes,
-            access,
+            epoch,
+            bound,
         } => {
-            let writable = access.lets_write();
-            let mapping = fd
-                .and_then(|fd| adopt(&fd, len_bytes, writable))
-                .map(Arc::new);
-            let info = (generation != 0).then_some(WindowInfo {
-                generation,
+            let info = bound.map(|(len_bytes, access)| WindowInfo {
                 len_bytes,
                 access,
-                mapping,
+                mapping: fd
+                    .and_then(|fd| adopt(&fd, len_bytes, access.lets_write()))
+                    .map(Arc::new),
             });
-            shared.notify(Notice::Window { link, window, info });
+            shared.notify(Notice::Window {
+                link,
+                window,
+                epoch,
+                info,
+            });
         }
         Packet::Rma {
             token: job,
@@ -439,35 +440,20 @@ fn adopt(fd: &Fd, len_bytes: u64, writable: bool) -> Option<Mapping> {
 }
 
 fn show_window(state: &mut State, token: Token, shared: &ShmShared, window: u16) {
-    let offer = shared
+    let windows = shared.port.windows();
+    // Both under the lock, so that one belongs to the other.
+    let epoch = shared
         .port
-        .windows()
-        .get(window)
-        .map(bcl_tier::Window::offer);
-    let (packet, region) = match offer {
-        Some(offer) => {
-            let packet = Packet::Window {
-                window,
-                generation: offer.generation,
-                len_bytes: offer.len_bytes,
-                access: offer.access,
-            };
-            (
-                packet,
-                offer
-                    .direct
-                    .map(|region| (region, offer.access.lets_write())),
-            )
-        }
-        None => {
-            let packet = Packet::Window {
-                window,
-                generation: 0,
-                len_bytes: 0,
-                access: Access::NONE,
-            };
-            (packet, None)
-        }
+        .page
+        .window_epoch(window)
+        .load(Ordering::Relaxed);
+    let offer = windows.get(window).map(bcl_tier::Window::offer);
+    drop(windows);
+    let packet = Packet::Window {
+        window,
+        epoch,
+        bound: offer.as_ref().map(|offer| (offer.len_bytes, offer.access)),
     };
+    let region = offer.and_then(|offer| Some((offer.direct?, offer.access.lets_write())));
     send(state, token, packet, &[], region);
 }

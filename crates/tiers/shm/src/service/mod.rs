@@ -64,10 +64,11 @@ pub enum Notice {
         region: u64,
         mapping: Option<Mapping>,
     },
-    /// How a peer's window can be reached; `None` if nothing is bound there.
+    /// How a peer's window can be reached; `None` if nothing is bound there. For as long as the page has this epoch.
     Window {
         link: LinkId,
         window: u16,
+        epoch: u64,
         info: Option<WindowInfo>,
     },
     /// The owner's thread has served an operation.

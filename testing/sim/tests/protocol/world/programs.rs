@@ -1,8 +1,8 @@
 //! What programs do.
 
-use bcl_proto::{Action, Endpoint, Rma, Time};
+use bcl_proto::{Action, Endpoint, NormalSend, Rma, Time};
 use bcl_sim::Port;
-use bcl_sim::port::{Heard, Memory, address};
+use bcl_sim::port::{Heard, Memory, address, immediate_of};
 use bcl_types::OpId;
 
 use super::World;
@@ -23,16 +23,23 @@ impl World {
     /// A host sends another a system message; whether that is complete.
     pub fn send_system(&mut self, from: usize, to: usize, data: &[u8]) -> bool {
         self.act(from, |endpoint, now, memory| {
-            endpoint.send_system(now, address(to), data, memory, Memory::new_op)
+            let immediate = immediate_of(data);
+            endpoint.send_system(now, address(to), data, immediate, memory, Memory::new_op)
         })
     }
 
     /// A host sends another a message on a normal channel.
     pub fn send_normal(&mut self, from: usize, to: usize, channel: u16, data: Vec<u8>) -> OpId {
         self.act(from, |endpoint, now, memory| {
-            let len_bytes = data.len() as u64;
+            let (len_bytes, immediate) = (data.len() as u64, immediate_of(&data));
             let op = memory.lend(data);
-            endpoint.send_normal(now, address(to), channel, op, len_bytes, memory);
+            let send = NormalSend {
+                op,
+                channel,
+                len_bytes,
+                immediate,
+            };
+            endpoint.send_normal(now, address(to), send, memory);
             op
         })
     }
@@ -62,15 +69,30 @@ impl World {
         self.flush(host);
     }
 
-    /// Takes all that a host was told, and releases the system messages: their contents.
+    /// Takes all that a host was told, and releases the system messages: their contents, which all came with the immediate
+    /// data that belong to them.
     pub fn take_system(&mut self, host: usize) -> Vec<Vec<u8>> {
+        let taken = self.take_messages(host).into_iter();
+        taken
+            .map(|(bytes, immediate)| {
+                assert_eq!(immediate, immediate_of(&bytes), "immediate data");
+                bytes
+            })
+            .collect()
+    }
+
+    /// The same, with the immediate data.
+    pub fn take_messages(&mut self, host: usize) -> Vec<(Vec<u8>, u64)> {
         let Port {
             endpoint, memory, ..
         } = &mut self.hosts[host];
         let mut taken = Vec::new();
         for heard in memory.take() {
-            if let Heard::System { handle, .. } = heard {
-                taken.push(endpoint.data(&handle).to_vec());
+            if let Heard::System {
+                handle, immediate, ..
+            } = heard
+            {
+                taken.push((endpoint.data(&handle).to_vec(), immediate));
                 assert!(endpoint.release(&handle));
                 assert!(!endpoint.release(&handle));
             }

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use bcl_tier::{MessageId, Target};
+use bcl_tier::{Arrival, MessageId, Target};
+
+use crate::matcher::Matcher;
 
 /// One normal channel.
 #[derive(Debug, Default)]
@@ -10,22 +12,17 @@ struct Channel {
     /// Buffers that no message has met.
     posts: VecDeque<Target>,
     /// Messages that no buffer has met. At most one of the two is not empty.
-    messages: VecDeque<MessageId>,
+    messages: VecDeque<Arrival>,
 }
 
 /// All normal channels of a port.
 #[derive(Debug, Default)]
-pub struct Matching {
+pub struct Channels {
     channels: Vec<Channel>,
     posted: usize,
 }
 
-impl Matching {
-    /// Buffers that wait for messages.
-    pub fn posted(&self) -> usize {
-        self.posted
-    }
-
+impl Channels {
     fn channel(&mut self, number: u16) -> &mut Channel {
         let index = usize::from(number);
         if index >= self.channels.len() {
@@ -34,44 +31,25 @@ impl Matching {
         &mut self.channels[index]
     }
 
-    /// A message came: the oldest buffer for it, or it waits.
-    #[inline]
-    pub fn arrive(&mut self, number: u16, message: MessageId) -> Option<Target> {
-        let channel = self.channel(number);
-        match channel.posts.pop_front() {
-            Some(target) => {
-                self.posted -= 1;
-                Some(target)
-            }
-            None => {
-                channel.messages.push_back(message);
-                None
-            }
-        }
-    }
-
     /// The oldest message that waits, if any.
     #[inline]
-    pub fn next_message(&mut self, number: u16) -> Option<MessageId> {
+    pub(crate) fn next_message(&mut self, number: u16) -> Option<Arrival> {
         self.channel(number).messages.pop_front()
     }
 
     /// No message waits: the buffer does.
     #[inline]
-    pub fn post(&mut self, number: u16, target: Target) {
+    pub(crate) fn post(&mut self, number: u16, target: Target) {
         self.channel(number).posts.push_back(target);
         self.posted += 1;
     }
 
-    /// A waiting message is gone.
-    pub fn withdraw(&mut self, number: u16, message: MessageId) {
-        self.channel(number)
-            .messages
-            .retain(|other| *other != message);
-    }
-
     /// Takes back the oldest waiting buffer that `wanted` picks.
-    pub fn cancel(&mut self, number: u16, wanted: impl Fn(&Target) -> bool) -> Option<Target> {
+    pub(crate) fn cancel(
+        &mut self,
+        number: u16,
+        wanted: impl Fn(&Target) -> bool,
+    ) -> Option<Target> {
         let posts = &mut self.channel(number).posts;
         let target = posts
             .iter()
@@ -79,5 +57,31 @@ impl Matching {
             .and_then(|index| posts.remove(index))?;
         self.posted -= 1;
         Some(target)
+    }
+}
+
+impl Matcher for Channels {
+    #[inline]
+    fn arrived(&mut self, arrival: &Arrival) -> Option<Target> {
+        let channel = self.channel(arrival.channel);
+        match channel.posts.pop_front() {
+            Some(target) => {
+                self.posted -= 1;
+                Some(target)
+            }
+            None => {
+                channel.messages.push_back(*arrival);
+                None
+            }
+        }
+    }
+
+    fn withdrawn(&mut self, message: MessageId, channel: u16) {
+        let messages = &mut self.channel(channel).messages;
+        messages.retain(|waiting| waiting.message != message);
+    }
+
+    fn posted(&self) -> usize {
+        self.posted
     }
 }
