@@ -4,10 +4,10 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
+use bcl_daemon::privileges;
 use bcl_udp::route::interfaces;
 
 use crate::arguments::Options;
-use crate::privileges;
 use crate::settings::Settings;
 use crate::start::Backend;
 

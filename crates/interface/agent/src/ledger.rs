@@ -9,10 +9,9 @@ use std::io::{self, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use bcl_daemon::Process;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
-
-use crate::process::{self, Process};
 
 /// A port, as the next agent has to know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +104,7 @@ impl Ledger {
         }
         let mut ledger = Ledger {
             folder: folder.to_owned(),
-            boot: process::boot().map_err(system)?,
+            boot: bcl_daemon::boot().map_err(system)?,
             lock,
         };
         ledger.sign().map_err(system)?;

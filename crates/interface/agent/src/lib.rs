@@ -14,12 +14,9 @@ mod failure;
 mod kernel;
 pub mod ledger;
 pub mod limits;
-mod log;
 mod membership;
 mod metrics;
 mod names;
-mod privileges;
-mod process;
 pub mod registry;
 pub mod server;
 pub mod settings;
@@ -28,3 +25,6 @@ pub mod tables;
 
 pub use kernel::BACKEND as KERNEL;
 pub use start::{Backend, main};
+
+/// What the agent says to whoever watches it.
+const LOG: bcl_daemon::Log = bcl_daemon::Log::of("bcld");

@@ -1,22 +1,20 @@
 //! From the command line to an agent at work, step by step.
 
 use std::io;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::process::ExitCode;
 
+use bcl_daemon::{Signals, background, privileges};
 use clap::{CommandFactory, Parser};
 use rustix::fs::Mode;
 use rustix::thread::CapabilitySet;
 
+use crate::LOG;
 use crate::arguments::{Arguments, Command};
 use crate::check::{self, Finding};
 use crate::ledger::Ledger;
-use crate::log;
-use crate::privileges;
 use crate::registry::Registry;
-use crate::server::{Door, Server, Signals};
+use crate::server::{Door, Server};
 use crate::settings::Settings;
 use crate::tables::Tables;
 
@@ -47,7 +45,7 @@ pub fn main(backend: &Backend) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(text) => {
-            log::note(format_args!("{text}"));
+            LOG.note(format_args!("{text}"));
             ExitCode::FAILURE
         }
     }
@@ -70,7 +68,7 @@ fn serve(settings: &Settings, backend: &Backend) -> Result<(), String> {
         gid: settings.gid,
     };
     if settings.gid.is_none() {
-        log::note(format_args!(
+        LOG.note(format_args!(
             "there is no group {}: only root may open ports (`groupadd --system {}`, or --group)",
             settings.group, settings.group
         ));
@@ -80,17 +78,19 @@ fn serve(settings: &Settings, backend: &Backend) -> Result<(), String> {
         .iter()
         .map(|found| format!("{} ({})", found.name, found.mode))
         .collect();
-    log::note(format_args!(
+    LOG.note(format_args!(
         "ready at {}, on {}",
         settings.socket.display(),
         names.join(", ")
     ));
-    if !settings.foreground && std::env::var_os("NOTIFY_SOCKET").is_none() {
-        to_background()?;
+    if !settings.foreground && !background::is_awaited() {
+        // SAFETY: no thread has been started yet.
+        unsafe { background::enter() }
+            .map_err(|error| format!("cannot go into the background: {error}; use --foreground"))?;
         registry.now_of_this_process();
     }
     let signals = Signals::block().map_err(|error| format!("cannot wait for signals: {error}"))?;
-    notify_ready();
+    LOG.failed(background::notify_ready());
     let outcome = Server::new(registry, listener, door, signals).run();
     if is_ours {
         let _ = std::fs::remove_file(&settings.socket);
@@ -121,39 +121,6 @@ fn open(settings: &Settings, backend: &Backend) -> Result<Registry, String> {
 
 fn withdraw(settings: &Settings, backend: &Backend) -> Result<(), String> {
     open(settings, backend)?.withdraw()
-}
-
-/// What started us goes on; we as well, without its terminal. Nothing has been started yet that a fork would not copy.
-fn to_background() -> Result<(), String> {
-    // SAFETY: there is one thread, so that the child is a whole copy.
-    match unsafe { libc::fork() } {
-        -1 => Err(format!(
-            "cannot go into the background: {}; use --foreground",
-            io::Error::last_os_error()
-        )),
-        0 => {
-            rustix::process::setsid()
-                .map_err(|errno| format!("cannot leave the terminal: {errno}"))?;
-            Ok(())
-        }
-        // Nothing is to be tidied up here: all belongs to the child.
-        _ => std::process::exit(0),
-    }
-}
-
-/// Tells systemd, if it asks.
-fn notify_ready() {
-    let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
-        return;
-    };
-    let name = name.as_encoded_bytes();
-    let address = match name.strip_prefix(b"@") {
-        Some(name) => SocketAddr::from_abstract_name(name),
-        None => SocketAddr::from_pathname(Path::new(std::str::from_utf8(name).unwrap_or_default())),
-    };
-    log::failed(
-        address.and_then(|address| UnixDatagram::unbound()?.send_to_addr(b"READY=1", &address)),
-    );
 }
 
 fn manual(folder: &Path) -> io::Result<()> {

@@ -9,8 +9,8 @@ use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use super::Kernel;
+use crate::LOG;
 use crate::arguments::How;
-use crate::log;
 use crate::settings::Settings;
 use crate::tables::Tables;
 
@@ -36,7 +36,7 @@ pub(super) fn prepare(settings: &Settings) -> Result<(), String> {
         fs::create_dir_all(place).map_err(|error| format!("{}: {error}", hint()))?;
         mount("bpf", place, "bpf", MountFlags::empty(), None)
             .map_err(|errno| format!("{} ({errno})", hint()))?;
-        log::note(format_args!(
+        LOG.note(format_args!(
             "mounted a bpf file system at {}",
             place.display()
         ));
@@ -158,7 +158,7 @@ impl Kernel {
         for name in names(&self.folder) {
             pins::unpin(&self.folder.join(name))?;
         }
-        log::failed(fs::remove_dir(&self.folder));
+        LOG.failed(fs::remove_dir(&self.folder));
         Ok(())
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use bcl_daemon::Watched;
 use bcl_udp::Socket;
 use bcl_wire::udp_port;
 
 use super::{Port, Registry};
+use crate::LOG;
 use crate::ledger::Record;
-use crate::log;
-use crate::process::Watched;
 use crate::tables::Contents;
 
 impl Registry {
@@ -48,7 +48,7 @@ impl Registry {
         self.remove_ownerless(&contents);
         if !self.ports.is_empty() || removed > 0 {
             let kept = self.ports.len();
-            log::note(format_args!(
+            LOG.note(format_args!(
                 "of an earlier agent: {kept} ports kept, {removed} removed"
             ));
         }
@@ -59,22 +59,22 @@ impl Registry {
     fn remove_ownerless(&mut self, contents: &Contents) {
         for (index, entered) in &contents.ports {
             for connection in &entered.connections {
-                log::failed(self.tables.remove_connection(*index, *connection));
+                LOG.failed(self.tables.remove_connection(*index, *connection));
             }
             for window in entered.windows.keys() {
-                log::failed(self.tables.unbind_window(*index, *window));
+                LOG.failed(self.tables.unbind_window(*index, *window));
             }
-            log::failed(self.tables.remove_port(*index));
+            LOG.failed(self.tables.remove_port(*index));
         }
         let records = || self.ports.values().map(|port| &port.record);
         let memories = records().flat_map(|record| record.memories.keys().copied());
         let memories: BTreeSet<u32> = memories.collect();
         let jobs: BTreeSet<u32> = records().map(|record| record.job).collect();
         for memory in contents.memories.difference(&memories) {
-            log::failed(self.tables.remove_memory(*memory));
+            LOG.failed(self.tables.remove_memory(*memory));
         }
         for job in contents.jobs.difference(&jobs) {
-            log::failed(self.tables.remove_job(*job));
+            LOG.failed(self.tables.remove_job(*job));
         }
         self.forget_memories_that_were_not_made(contents);
     }
@@ -86,7 +86,7 @@ impl Registry {
             let before = memories.len();
             memories.retain(|number, _| contents.memories.contains(number));
             if memories.len() != before {
-                log::failed(self.ledger.write(&port.record));
+                LOG.failed(self.ledger.write(&port.record));
             }
         }
     }

@@ -14,10 +14,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use bcl_agent_client::InterfaceStatus;
 use bcl_agent_client::message::{Code, Failure};
 
+use crate::LOG;
 use crate::failure::failure;
 use crate::ledger::{Ledger, Record};
 use crate::limits::{Limits, Resource};
-use crate::log;
 use crate::tables::Tables;
 
 pub use ports::{Client, Wish};
@@ -98,7 +98,7 @@ impl Registry {
 
     /// After a fork: who wants to know reads the right process number.
     pub fn now_of_this_process(&mut self) {
-        log::failed(self.ledger.sign());
+        LOG.failed(self.ledger.sign());
     }
 
     fn port(&self, index: u32) -> Result<&Port, Failure> {

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
 
 use bcl_agent_client::message::{Answer, Code, DEFAULT_RING_BYTES, Failure, RING_BYTES};
+use bcl_daemon::Watched;
 use bcl_node::PeerCredentials;
 use bcl_udp::route::interfaces;
 use bcl_udp::{BindError, Socket};
@@ -13,11 +14,10 @@ use bcl_wire::JobKeys;
 use bcl_wire::udp_port::{self, LAST_PORT};
 
 use super::{Port, Registry};
+use crate::LOG;
 use crate::failure::{failure, of_tables};
 use crate::ledger::Record;
 use crate::limits::Resource;
-use crate::log;
-use crate::process::Watched;
 use crate::tables::{PortEntry, PortMaps};
 
 /// Numbers below are only given to those who ask for them.
@@ -255,23 +255,23 @@ impl Registry {
     ) {
         let index = record.index;
         for connection in connections {
-            log::failed(self.tables.remove_connection(index, *connection));
+            LOG.failed(self.tables.remove_connection(index, *connection));
         }
         for window in windows.keys() {
-            log::failed(self.tables.unbind_window(index, *window));
+            LOG.failed(self.tables.unbind_window(index, *window));
         }
-        log::failed(self.tables.remove_port(index));
+        LOG.failed(self.tables.remove_port(index));
         for memory in record.memories.keys() {
-            log::failed(self.tables.remove_memory(*memory));
+            LOG.failed(self.tables.remove_memory(*memory));
         }
         if self
             .ports
             .values()
             .all(|other| other.record.job != record.job)
         {
-            log::failed(self.tables.remove_job(record.job));
+            LOG.failed(self.tables.remove_job(record.job));
         }
-        log::failed(self.ledger.remove(index));
+        LOG.failed(self.ledger.remove(index));
     }
 }
 

@@ -2,13 +2,13 @@
 
 mod door;
 mod session;
-mod signals;
 mod text;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use bcl_daemon::Signals;
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::peer_credentials;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,14 +17,13 @@ use rustix::net::SocketFlags;
 
 use bcl_agent_client::message::{Answer, Code, Failure, VERSION, write};
 
+use crate::LOG;
 use crate::failure::failure;
 use crate::limits::Resource;
-use crate::log;
 use crate::registry::{Client, Registry};
 
 pub use door::{Door, DoorError};
 use session::{Session, Turn};
-pub use signals::Signals;
 
 /// Connections of all users together; the least limit of open files that is common holds them.
 const SESSIONS_MAX: usize = 8192;
@@ -142,7 +141,7 @@ impl Server {
             Err(errno) => {
                 // Said once, however long it lasts.
                 if self.shut_until.is_none() {
-                    log::note(format_args!("cannot accept connections: {errno}"));
+                    LOG.note(format_args!("cannot accept connections: {errno}"));
                 }
                 self.shut_until = Some(Instant::now() + SHUT);
                 return;

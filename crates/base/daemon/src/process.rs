@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// A process of this boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number, seen from the agent.
+    /// Its number, seen from here.
     pub pid: i32,
     /// When it started, in the kernel's ticks since boot.
     pub started: u64,
@@ -65,6 +65,9 @@ pub fn has_ended(pidfd: impl AsFd) -> bool {
 }
 
 /// A name of the time since the machine was started, in which process numbers and times of start mean something.
+///
+/// # Errors
+/// When the kernel does not tell.
 pub fn boot() -> io::Result<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(id.trim_end().to_owned())

@@ -1,10 +1,10 @@
-//! Signals that end the agent, as a descriptor; and one that must not.
+//! Signals that end a daemon, as a descriptor; and one that must not.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// See the module.
+/// Readable once the process is told to end.
 #[derive(Debug)]
 pub struct Signals(OwnedFd);
 

@@ -1,4 +1,4 @@
-//! The agent keeps the capabilities that it needs and gives up all others, for good.
+//! A daemon keeps the capabilities that it needs and gives up all others, for good.
 
 use std::io;
 
@@ -43,15 +43,15 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
             inheritable: CapabilitySet::empty(),
         },
     )?;
-    // Secrets of jobs pass through here: no core files.
+    // Secrets of those who are served pass through here: no core files.
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// As many descriptors as the kernel lets us have: each port needs two.
+/// As many descriptors as the kernel lets us have: each process that is served needs some.
 pub fn raise_descriptor_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // With fewer the agent serves fewer programs.
+    // With fewer it serves fewer.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
