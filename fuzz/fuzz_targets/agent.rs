@@ -1,7 +1,7 @@
 //! What programs say to the agent, and the agent to programs.
 #![no_main]
 
-use bcl_agent_client::message::{Answer, Message, Request, read, write};
+use bcl_agent_messages::{Answer, Message, Request, read, write};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     again::<Request>(bytes);

@@ -3,14 +3,12 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use bcl_agent_messages::{Answer, Request, Status, default_socket};
 use bcl_os::Fd;
 
 use crate::error::AgentError;
 use crate::line::{Line, unexpected};
-use crate::message::{Answer, Request};
-use crate::place::default_socket;
 use crate::port::{OpenPort, Opened, Port};
-use crate::status::Status;
 
 /// No answer is longer: thousands of ports with all their counters.
 const MAX_TEXT_BYTES: u64 = 64 << 20;

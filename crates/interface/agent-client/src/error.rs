@@ -4,9 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bcl_agent_messages::{Failure, Unreadable, VERSION};
 use bcl_node::fdpass::FdPassError;
-
-use crate::message::{Failure, Unreadable, VERSION};
 
 /// See the module.
 #[derive(Debug, thiserror::Error)]

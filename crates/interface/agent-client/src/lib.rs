@@ -3,7 +3,7 @@
 //! - [`Agent`]: a connection to the agent. [`Agent::open`] makes it a [`Port`] and hands out its descriptors.
 //! - [`Port`]: enters connections and windows; finds a restarted agent again by itself.
 //! - [`RequestQueue`]: the same for those who cannot wait for an answer.
-//! - [`message`]: what is said, for both sides. Everything that arrives is checked while it is read.
+//! - [`message`]: what is said.
 //!
 //! Nothing here needs privileges or knows of BPF: the descriptors are for who maps them.
 
@@ -11,18 +11,15 @@
 
 mod agent;
 mod error;
-mod hex;
 mod line;
-pub mod message;
-mod place;
 mod port;
 mod queue;
-mod status;
 
 pub use agent::Agent;
+pub use bcl_agent_messages as message;
+pub use bcl_agent_messages::{
+    DEFAULT_SOCKET, InterfaceStatus, Key, PortStatus, SOCKET_VARIABLE, Status, default_socket,
+};
 pub use error::AgentError;
-pub use hex::Key;
-pub use place::{DEFAULT_SOCKET, SOCKET_VARIABLE, default_socket};
 pub use port::{Memory, OpenPort, Opened, Port};
 pub use queue::{Outcome, RequestQueue, Unanswered};
-pub use status::{InterfaceStatus, PortStatus, Status};

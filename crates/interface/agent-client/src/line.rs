@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use bcl_agent_messages::{Answer, MAX_ANSWER_BYTES, Request, VERSION};
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::peer_credentials;
 use bcl_os::Fd;
@@ -13,7 +14,6 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::error::AgentError;
-use crate::message::{self, Answer, MAX_ANSWER_BYTES, Request, VERSION};
 
 /// Making a gigabyte of memory takes the kernel most of a second; beyond this somebody is stuck.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -66,7 +66,7 @@ impl Line {
 
     /// Sends a request; [`FdPassError::WouldBlock`] if there is no room for it.
     pub fn say(&self, request: &Request) -> Result<(), AgentError> {
-        let datagram = message::write(request)?;
+        let datagram = bcl_agent_messages::write(request)?;
         Ok(fdpass::send(&self.socket, &datagram, &[])?)
     }
 
@@ -76,7 +76,7 @@ impl Line {
         match fdpass::recv(&self.socket, &mut buffer) {
             Ok(received) if received.len_bytes == 0 => Err(AgentError::Gone),
             Ok(received) => {
-                let answer = message::read(&buffer[..received.len_bytes])?;
+                let answer = bcl_agent_messages::read(&buffer[..received.len_bytes])?;
                 Ok(Some((answer, received.fds)))
             }
             Err(FdPassError::WouldBlock) => Ok(None),

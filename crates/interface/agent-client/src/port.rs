@@ -3,15 +3,14 @@
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
+use bcl_agent_messages::{Answer, Connection, Key, Progress, Request, Window};
 use bcl_node::fdpass::FdPassError;
 use bcl_os::Fd;
 use rustix::io::Errno;
 
 use crate::agent::{Agent, descriptors};
 use crate::error::AgentError;
-use crate::hex::Key;
 use crate::line::{Line, Reply, unexpected};
-use crate::message::{Answer, Connection, Progress, Request, Window};
 use crate::queue::RequestQueue;
 
 /// What a port is to be.

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bcl_agent_messages::{Answer, Request};
 use bcl_node::fdpass::FdPassError;
 use bcl_os::Fd;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -18,7 +19,6 @@ use rustix::io::Errno;
 
 use crate::error::AgentError;
 use crate::line::{Line, check_greeting, unexpected};
-use crate::message::{Answer, Request};
 
 /// What is of use only now is given up after this.
 const HASTE: Duration = Duration::from_millis(100);

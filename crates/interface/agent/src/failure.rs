@@ -1,6 +1,6 @@
 //! Refusals for people: what, why, and what to do ([AGENT-2.3]).
 
-use bcl_agent_client::message::{Code, Failure};
+use bcl_agent_messages::{Code, Failure};
 
 use crate::tables::TableError;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bcl_agent_client::message::{Code, Failure};
+use bcl_agent_messages::{Code, Failure};
 use clap::ValueEnum;
 use serde::Deserialize;
 

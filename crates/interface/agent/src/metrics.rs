@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use bcl_agent_client::{PortStatus, Status};
+use bcl_agent_messages::{PortStatus, Status};
 
 /// See the module.
 pub(crate) fn text(status: &Status) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-use bcl_agent_client::{DEFAULT_SOCKET, default_socket};
+use bcl_agent_messages::{DEFAULT_SOCKET, default_socket};
 use bcl_node::{FileError, read_text};
 use bcl_udp::route::route_to;
 use rustix::io::Errno;

@@ -5,10 +5,9 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
-use bcl_agent_client::InterfaceStatus;
 #[cfg(doc)]
-use bcl_agent_client::message::MEMORY_BLOCK_BYTES;
-use bcl_agent_client::message::{Connection, Progress, Window};
+use bcl_agent_messages::MEMORY_BLOCK_BYTES;
+use bcl_agent_messages::{Connection, InterfaceStatus, Progress, Window};
 use bcl_wire::JobKeys;
 
 /// Counters of the interface program by cause.

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use super::*;
-use crate::message::{self, Code, Failure, MAX_REQUEST_BYTES, VERSION};
+use bcl_agent_messages::{Code, Failure, MAX_REQUEST_BYTES, VERSION};
 use bcl_node::fdpass;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept, bind, listen, socket_with,
@@ -101,11 +101,11 @@ impl End {
     fn hear(&self) -> Option<Request> {
         let mut buffer = [0; MAX_REQUEST_BYTES];
         let received = fdpass::recv(&self.0, &mut buffer).ok()?;
-        Some(message::read(&buffer[..received.len_bytes]).unwrap())
+        Some(bcl_agent_messages::read(&buffer[..received.len_bytes]).unwrap())
     }
 
     fn say(&self, answer: &Answer) {
-        fdpass::send(&self.0, &message::write(answer).unwrap(), &[]).unwrap();
+        fdpass::send(&self.0, &bcl_agent_messages::write(answer).unwrap(), &[]).unwrap();
     }
 
     fn greet(&self) {

@@ -9,8 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 
-use bcl_agent_client::InterfaceStatus;
-use bcl_agent_client::message::{Connection, Progress, Window};
+use bcl_agent_messages::{Connection, InterfaceStatus, Progress, Window};
 use bcl_layout::tables::{
     self as layout, ConnectionKey, JOBS_MAX, MEMORIES_MAX, NH_KEY_LEN, NhKey, PORTS_MAX, Port,
     PortKey, WindowKey,

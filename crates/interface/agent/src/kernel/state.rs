@@ -1,7 +1,6 @@
 //! How far the interface program has come with a connection, as it is told back ([AGENT-5.2]).
 
-use bcl_agent_client::Key;
-use bcl_agent_client::message::{Outcome, Progress, Refused};
+use bcl_agent_messages::{Key, Outcome, Progress, Refused};
 use bcl_layout::tables::{self as layout, Outcomes};
 
 /// From what stands in the tables.

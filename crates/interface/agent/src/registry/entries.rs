@@ -1,9 +1,10 @@
 //! Connections and windows of a port.
 
-use bcl_agent_client::message::{
+use std::os::fd::OwnedFd;
+
+use bcl_agent_messages::{
     Answer, Code, Connection, Failure, MEMORY_BLOCK_BYTES, MEMORY_MAX_BYTES, Window,
 };
-use std::os::fd::OwnedFd;
 
 use super::Registry;
 use crate::failure::{failure, of_tables};

@@ -11,8 +11,7 @@ mod status;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use bcl_agent_client::InterfaceStatus;
-use bcl_agent_client::message::{Code, Failure};
+use bcl_agent_messages::{Code, Failure, InterfaceStatus};
 
 use crate::LOG;
 use crate::failure::failure;

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
 
-use bcl_agent_client::message::{Answer, Code, DEFAULT_RING_BYTES, Failure, RING_BYTES};
+use bcl_agent_messages::{Answer, Code, DEFAULT_RING_BYTES, Failure, RING_BYTES};
 use bcl_daemon::Watched;
 use bcl_node::PeerCredentials;
 use bcl_udp::route::interfaces;

@@ -1,7 +1,6 @@
 //! What the agent tells of itself and its ports.
 
-use bcl_agent_client::message::Failure;
-use bcl_agent_client::{PortStatus, Status};
+use bcl_agent_messages::{Failure, PortStatus, Status};
 
 use super::{Port, Registry};
 use crate::failure::of_tables;

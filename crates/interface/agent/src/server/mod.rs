@@ -8,14 +8,13 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use bcl_agent_messages::{Answer, Code, Failure, VERSION, write};
 use bcl_daemon::Signals;
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::peer_credentials;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
-
-use bcl_agent_client::message::{Answer, Code, Failure, VERSION, write};
 
 use crate::LOG;
 use crate::failure::failure;

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use bcl_agent_client::message::{Answer, Code, Failure, MAX_REQUEST_BYTES, Request, read, write};
+use bcl_agent_messages::{Answer, Code, Failure, MAX_REQUEST_BYTES, Request, read, write};
 use bcl_node::fdpass::{self, FdPassError, MAX_FDS};
 
 use super::text;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::OwnedFd;
 
-use bcl_agent_client::message::{Answer, Failure};
+use bcl_agent_messages::{Answer, Failure};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::session::not_told;

@@ -1,0 +1,185 @@
+//! Messages as they travel: one JSON text a datagram ([AGENT-2.1]).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Answer, Request};
+
+/// Longest request ([AGENT-2.1]).
+pub const MAX_REQUEST_BYTES: usize = 4096;
+/// Longest answer: the outcomes of a connection can be as long.
+pub const MAX_ANSWER_BYTES: usize = 16_384;
+
+/// A datagram that is no message.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// Longer than any message.
+    #[error("it has {len_bytes} bytes, and {max_bytes} are the most")]
+    TooLong {
+        /// Its length.
+        len_bytes: usize,
+        /// How long it could be.
+        max_bytes: usize,
+    },
+    /// Not the JSON of a message.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// A kind of message.
+pub trait Message: Serialize + for<'a> Deserialize<'a> {
+    /// How long one can be.
+    const MAX_BYTES: usize;
+}
+
+impl Message for Request {
+    const MAX_BYTES: usize = MAX_REQUEST_BYTES;
+}
+
+impl Message for Answer {
+    const MAX_BYTES: usize = MAX_ANSWER_BYTES;
+}
+
+/// Reads a message. Never much more memory is needed for it than it has bytes.
+///
+/// # Errors
+/// When it breaks [AGENT-2.1].
+pub fn read<M: Message>(datagram: &[u8]) -> Result<M, Unreadable> {
+    check_length::<M>(datagram)?;
+    Ok(serde_json::from_slice(datagram)?)
+}
+
+/// Writes a message.
+///
+/// # Errors
+/// When a text in it is so long that it would not be read.
+pub fn write<M: Message>(message: &M) -> Result<Vec<u8>, Unreadable> {
+    let datagram = serde_json::to_vec(message)?;
+    check_length::<M>(&datagram)?;
+    Ok(datagram)
+}
+
+fn check_length<M: Message>(datagram: &[u8]) -> Result<(), Unreadable> {
+    let (len_bytes, max_bytes) = (datagram.len(), M::MAX_BYTES);
+    match len_bytes > max_bytes {
+        true => Err(Unreadable::TooLong {
+            len_bytes,
+            max_bytes,
+        }),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Code, Failure, Key, Outcome, Progress, Refused, Window};
+
+    fn read_request(text: &str) -> Result<Request, Unreadable> {
+        read(text.as_bytes())
+    }
+
+    #[test]
+    fn requests_read_as_documented() {
+        let open = format!(
+            r#"{{"open":{{"node":"10.0.0.1","secret":"{}"}}}}"#,
+            "5a".repeat(32)
+        );
+        let expected = Request::Open {
+            node: Ipv4Addr::new(10, 0, 0, 1),
+            number: None,
+            ring_bytes: None,
+            secret: Key([0x5a; 32]),
+        };
+        assert_eq!(read_request(&open).unwrap(), expected);
+        assert_eq!(write(&expected).unwrap(), open.as_bytes());
+        assert_eq!(read_request(r#"{"close":{}}"#).unwrap(), Request::Close {});
+        let bind = r#"{"bind":{"window":3,"memory":1,"offset":8,"bytes":64,"access":7}}"#;
+        assert!(matches!(
+            read_request(bind).unwrap(),
+            Request::Bind(Window { window: 3, .. })
+        ));
+    }
+
+    #[test]
+    fn what_the_document_does_not_name_is_refused() {
+        for text in [
+            "",
+            "7",
+            "{}",
+            r#""close""#,
+            r#"{"close":{"x":1}}"#,
+            r#"{"close":{}}{"close":{}}"#,
+            r#"{"close":{},"status":{}}"#,
+            r#"{"unbind":{"window":65536}}"#,
+            r#"{"unbind":{"window":-1}}"#,
+            r#"{"unbind":{}}"#,
+            r#"{"memory":{"bytes":1e3}}"#,
+            r#"{"remove":{"connection":1,"connection":2}}"#,
+            r#"{"resume":{"node":"::1","number":7}}"#,
+            r#"{"shutdown":{}}"#,
+        ] {
+            assert!(read_request(text).is_err(), "{text}");
+        }
+        let long = format!(r#"{{"close":{{}}}}{}"#, " ".repeat(MAX_REQUEST_BYTES));
+        assert!(matches!(
+            read_request(&long),
+            Err(Unreadable::TooLong { .. })
+        ));
+    }
+
+    #[test]
+    fn a_text_that_would_not_be_read_is_not_written() {
+        let failure = Failure {
+            code: Code::System,
+            what: "x".repeat(MAX_ANSWER_BYTES),
+            why: String::new(),
+            remedy: String::new(),
+        };
+        assert!(write(&Answer::Failed(failure)).is_err());
+    }
+
+    #[test]
+    fn the_longest_state_of_a_connection_fits() {
+        let outcome = |slot| Outcome {
+            slot,
+            number: u32::MAX,
+            of_mcp: false,
+            done: false,
+            status: u32::MAX,
+            value: u64::MAX,
+            begin: u64::MAX,
+        };
+        let state = Progress {
+            expected: u32::MAX,
+            taken: Key([255; 128]),
+            due: u32::MAX,
+            refused: Some(Refused {
+                message: u32::MAX,
+                sequence: u32::MAX,
+            }),
+            outcomes: (0..64).map(outcome).collect(),
+        };
+        let state = Some(state);
+        let removed = Answer::Removed { state };
+        let datagram = write(&removed).unwrap();
+        assert_eq!(read::<Answer>(&datagram).unwrap(), removed);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read::<Request>(&bytes);
+            let _ = read::<Answer>(&bytes);
+        }
+
+        #[test]
+        fn windows_round_trip(window: u16, memory: u32, offset: u64, bytes: u64, access: u32) {
+            let bind = Request::Bind(Window { window, memory, offset, bytes, access });
+            prop_assert_eq!(read::<Request>(&write(&bind).unwrap()).unwrap(), bind);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What programs ask for.
+
+use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+use crate::key::Key;
+
+/// Size of a ring if the program does not say ([AGENT-4.2]).
+pub const DEFAULT_RING_BYTES: u32 = 1 << 20;
+/// Sizes that a ring can have, powers of two ([AGENT-4.2]).
+pub const RING_BYTES: RangeInclusive<u32> = 64 << 10..=16 << 20;
+/// Memory for windows comes in multiples of this ([AGENT-6.1]).
+pub const MEMORY_BLOCK_BYTES: u64 = 64 << 10;
+/// Largest memory for windows.
+pub const MEMORY_MAX_BYTES: u64 = 1 << 30;
+
+/// What a program asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// A port; the connection is its from then on ([AGENT-4]).
+    Open {
+        /// Address that the port's packets carry.
+        node: Ipv4Addr,
+        /// Number of the port, or any that is free.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<u16>,
+        /// Size of the ring.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ring_bytes: Option<u32>,
+        /// Secret of the job's packets ([WIRE-3.3]).
+        secret: Key<32>,
+    },
+    /// The port that this process had with an agent that is gone ([AGENT-8.3]).
+    Resume {
+        /// Address of the port.
+        node: Ipv4Addr,
+        /// Its number.
+        number: u16,
+    },
+    /// The MCP, the interface program, has a connection from now on ([AGENT-5.1]).
+    Enter(Connection),
+    /// ... and no longer ([AGENT-5.2]).
+    Remove {
+        /// Number that the port gave the connection.
+        connection: u32,
+    },
+    /// Memory for windows ([AGENT-6.1]).
+    Memory {
+        /// How much of it is needed.
+        bytes: u64,
+    },
+    /// Memory is no longer needed ([AGENT-6.3]).
+    Free {
+        /// Its number.
+        memory: u32,
+    },
+    /// Peers may use a window ([AGENT-6.2]).
+    Bind(Window),
+    /// ... and no longer.
+    Unbind {
+        /// Number of the window.
+        window: u16,
+    },
+    /// The port ends.
+    Close {},
+    /// What the agent knows: JSON of [`Status`](crate::Status).
+    Status {},
+    /// The same for Prometheus.
+    Metrics {},
+}
+
+/// A connection that the MCP is to have ([AGENT-5.1]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connection {
+    /// Number that the port gave it, not 0.
+    pub connection: u32,
+    /// For what the peer sends.
+    pub key_theirs: Key<16>,
+    /// For what is sent from here.
+    pub key_ours: Key<16>,
+    /// The sequence that is expected next.
+    pub expected: u32,
+}
+
+/// What peers may use of a memory, and how ([AGENT-6.2]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Number of the window.
+    pub window: u16,
+    /// Number of the memory.
+    pub memory: u32,
+    /// Where it begins there.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Bits: 1 get, 2 put, 4 atomic, 8 notify.
+    pub access: u32,
+}
