@@ -11,10 +11,10 @@
 pub mod arguments;
 pub mod check;
 mod failure;
+mod groups;
 mod kernel;
 pub mod ledger;
 pub mod limits;
-mod membership;
 mod metrics;
 mod names;
 pub mod registry;

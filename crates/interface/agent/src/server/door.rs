@@ -11,7 +11,7 @@ use bcl_node::PeerCredentials;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::failure::failure;
-use crate::membership::supplementary_groups;
+use crate::groups::supplementary_groups;
 
 /// Programs that may wait to be let in.
 const BACKLOG: i32 = 256;
