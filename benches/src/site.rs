@@ -10,7 +10,7 @@ use crate::cores::{Cores, Place};
 use crate::error::{Result, system};
 use crate::work::Wire;
 
-/// See the module.
+/// One node, or two hosts, with the cores that a measurement may use.
 pub struct Site {
     /// The cores, whichever the hosts.
     pub cores: Cores,

@@ -16,7 +16,7 @@ use crate::peer::program;
 /// A group that no machine has.
 pub const GROUP: u32 = 39_990;
 
-/// See the module. All of it goes with it.
+/// An agent of a test, with its folder and its process. All of it goes with it.
 #[derive(Debug)]
 pub struct Agent {
     folder: PathBuf,

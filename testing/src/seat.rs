@@ -22,7 +22,7 @@ pub(crate) struct Slot<P> {
 /// All open seats of a world.
 pub(crate) type Seats<F> = Vec<Weak<RefCell<Slot<<F as Fixture>::Port>>>>;
 
-/// See the module. Dropping it closes the port.
+/// A port, and what it was told that nobody has asked for yet. Dropping it closes the port.
 #[derive(Debug)]
 pub struct Seat<F: Fixture> {
     slot: Rc<RefCell<Slot<F::Port>>>,

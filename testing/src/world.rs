@@ -15,7 +15,7 @@ use crate::seat::{Seat, Seats};
 /// The job of all worlds, as `BCL_JOB_KEY` has it.
 pub(crate) const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
 
-/// See the module. Its folder goes with it.
+/// A socket folder with the ports that a test has opened in it. Its folder goes with it.
 #[derive(Debug)]
 pub struct World<F: Fixture = SingleCopy> {
     folder: PathBuf,

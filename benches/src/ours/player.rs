@@ -12,7 +12,7 @@ use crate::work::Kind;
 /// Ports of a measurement are numbered from here, so that everyone knows everyone.
 const FIRST_PORT: u16 = 1;
 
-/// See the module.
+/// A process of a measurement with its port and its partners.
 pub struct Player {
     /// Its port.
     pub port: Port,

@@ -35,7 +35,7 @@ impl From<Entering> for Entry {
     }
 }
 
-/// See the module.
+/// One connection that is entered: what was taken, what is owed, what has become of operations.
 #[derive(Debug)]
 pub(crate) struct Connection {
     entry: Entry,

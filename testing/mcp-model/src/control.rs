@@ -2,7 +2,7 @@
 
 use bcl_layout::control::{GIVEN_BACK_SLOTS, GRANTS, Grant, given_back_slot};
 
-/// See the module.
+/// What stands in the control page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Control {
     /// The next record is to wake the program.

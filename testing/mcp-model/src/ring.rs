@@ -17,7 +17,7 @@ pub(crate) enum Put {
     Placed(u32),
 }
 
-/// See the module.
+/// The records of one port, in the order of their packets.
 #[derive(Debug)]
 pub struct Ring {
     /// Longer than the ring, so that no record is cut by its end.

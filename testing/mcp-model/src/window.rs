@@ -2,7 +2,7 @@
 
 use bcl_wire::RmaStatus;
 
-/// See the module.
+/// Memory that peers may read or write, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     /// At least as long as the window; empty while it is bound to nothing.

@@ -18,7 +18,7 @@ use super::stale::{fresh_name, remove, sweep};
 /// What Ethernet carries.
 const MTU: u32 = 1500;
 
-/// See the module. Dropping it removes it, with all that runs in it.
+/// Hosts, their cables and switch, and the faults of each. Dropping it removes it, with all that runs in it.
 #[derive(Debug)]
 pub struct Cluster {
     /// Behind the hosts: the switch, and where late packets wait.

@@ -13,7 +13,7 @@ use super::tool::index_of;
 /// The name of a host's interface.
 pub const INTERFACE: &str = "eth0";
 
-/// See the module.
+/// A namespace with one interface and its addresses.
 #[derive(Debug)]
 pub struct Host {
     /// The namespace, as `ip netns` names it.

@@ -18,7 +18,7 @@ use super::tool::{index_of, number_after};
 const NOT_JOINED: u32 = 1;
 const JOINED: u32 = 65536;
 
-/// See the module.
+/// The faults of one host: programs at its interface, and a relay.
 #[derive(Debug)]
 pub(super) struct Injector {
     namespace: String,

@@ -17,7 +17,7 @@ use bcl_types::Random;
 /// More than that are not held: what comes then is lost, as in a full queue.
 const HELD_MAX: usize = 16_384;
 
-/// See the module. Dropping it ends the thread.
+/// The thread that holds packets back. Dropping it ends the thread.
 #[derive(Debug)]
 pub(super) struct Relay {
     policy: Arc<Mutex<Policy>>,

@@ -8,8 +8,8 @@ use bcl_netns::Host;
 /// The longest packet with what the kernel says about it.
 pub(super) const FRAME_MAX: usize = 65_536 + 128;
 
-/// See the module. A frame begins with what the kernel knows of its checksum and length (`struct virtio_net_hdr`), for
-/// a checksum that nobody has filled in yet is none that is wrong; then comes Ethernet.
+/// A packet socket at one interface. A frame begins with what the kernel knows of its checksum and length (`struct
+/// virtio_net_hdr`), for a checksum that nobody has filled in yet is none that is wrong; then comes Ethernet.
 #[derive(Debug)]
 pub struct Tap(OwnedFd);
 

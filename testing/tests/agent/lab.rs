@@ -13,7 +13,7 @@ pub use bcl_testing::agent::{GROUP, group, is_root};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-/// See the module: the agent, and what runs beside it.
+/// An agent, and the programs that a test runs beside it.
 pub struct Lab(Agent);
 
 impl Lab {

@@ -26,7 +26,7 @@ pub const INDEX: u32 = 3;
 pub const FRAME_MAX: usize = 10_000;
 const JOB: u32 = 1;
 
-/// See the module.
+/// The interface program in the kernel with one port, and what its process has mapped.
 pub struct Kernel {
     pub mcp: Mcp,
     pub ring: Ring,

@@ -17,7 +17,7 @@ pub const WINDOWS: u64 = 6;
 /// Earlier packets that may come again.
 const REMEMBERED: usize = 64;
 
-/// See the module.
+/// A peer's packets by seed, and what they go on from.
 pub struct Traffic {
     pub random: Random,
     job: Arc<JobKeys>,

@@ -11,7 +11,7 @@ use bcl_testing::agent::Agent;
 use bcl_testing::netns::{Cluster, INTERFACE, cluster};
 use bcl_testing::peer::{Peer, prepare, program};
 
-/// See the module. Each host has a folder of its own, and perhaps an agent.
+/// Hosts, and agents at some of them. Each host has a folder of its own, and perhaps an agent.
 pub struct Lab {
     /// Of the hosts that have one, by number.
     pub agents: BTreeMap<usize, Agent>,

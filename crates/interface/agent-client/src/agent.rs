@@ -13,7 +13,7 @@ use crate::port::{OpenPort, Opened, Port};
 /// No answer is longer: thousands of ports with all their counters.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
 
-/// See the module.
+/// A connection to the agent, to open a port by or to ask how things are.
 #[derive(Debug)]
 pub struct Agent {
     pub(crate) line: Line,

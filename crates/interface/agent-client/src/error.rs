@@ -7,7 +7,7 @@ use std::time::Duration;
 use bcl_agent_messages::{Failure, Unreadable, VERSION};
 use bcl_node::fdpass::FdPassError;
 
-/// See the module.
+/// Why the agent could not be asked, or what it has refused; each says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
     /// Nobody listens there.

@@ -18,7 +18,7 @@ use crate::error::AgentError;
 /// Making a gigabyte of memory takes the kernel most of a second; beyond this somebody is stuck.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// A socket at whose other end is an agent that may be told secrets.
 #[derive(Debug)]
 pub(crate) struct Line {
     socket: Fd,

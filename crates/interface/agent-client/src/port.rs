@@ -54,7 +54,8 @@ pub struct Memory {
     pub map: Fd,
 }
 
-/// See the module. Requests block until the agent answers, usually some tens of microseconds, 10 seconds at most.
+/// A port that the agent has opened: it ends with this, or with the process. Requests block until the agent answers,
+/// usually some tens of microseconds, 10 seconds at most.
 ///
 /// If the agent has ended, a request connects to the new one and resumes the port ([AGENT-8.3]). While there is no agent
 /// requests fail with [`AgentError::NotThere`], and what was entered goes on. [`AgentError::Gone`]: it ended before it

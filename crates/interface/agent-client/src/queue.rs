@@ -26,7 +26,7 @@ const HASTE: Duration = Duration::from_millis(100);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// Requests of a port to whichever agent there is, and what has become of them: nothing here blocks.
 #[derive(Debug)]
 pub struct RequestQueue {
     path: PathBuf,

@@ -7,7 +7,7 @@ use crate::tables::TableError;
 /// So that no text that a program had us repeat makes an answer too long.
 const WHY_MAX_BYTES: usize = 1000;
 
-/// See [`Failure`].
+/// A refusal, whose reason is cut to what an answer has room for.
 pub(crate) fn failure(
     code: Code,
     what: impl Into<String>,

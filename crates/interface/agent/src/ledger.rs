@@ -39,7 +39,7 @@ pub struct Record {
     pub memories: BTreeMap<u32, u64>,
 }
 
-/// See the module. While it is open no other agent can open it ([AGENT-8.4]).
+/// The folder with a file for each port that is entered. While it is open no other agent can open it ([AGENT-8.4]).
 #[derive(Debug)]
 pub struct Ledger {
     folder: PathBuf,

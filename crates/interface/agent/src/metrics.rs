@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use bcl_agent_messages::{PortStatus, Status};
 
-/// See the module.
+/// The status as a page for Prometheus.
 pub(crate) fn text(status: &Status) -> String {
     let mut text = Text::default();
     let modes = status.interfaces.iter().map(|interface| {

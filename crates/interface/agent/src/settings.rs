@@ -19,7 +19,7 @@ const FAR_AWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// Some thousands of users with limits of their own.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// See the module.
+/// Everything that the agent works by, from wherever it was said.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Stay in the foreground.

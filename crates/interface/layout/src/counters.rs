@@ -2,7 +2,7 @@
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// See the module.
+        /// What has become of a port's packets, by cause: words that only go up.
         #[repr(C)]
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct Counters {
@@ -67,7 +67,7 @@ counters! {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CountersPage {
-    /// See the module.
+    /// How they stand.
     pub counters: Counters,
     rest: [u64; (crate::PAGE_BYTES - size_of::<Counters>()) / 8],
 }

@@ -10,11 +10,11 @@ use crate::Plain;
 pub const NH_KEY_LEN: usize = 9216;
 /// Memory of windows comes in multiples of this.
 pub const BLOCK_BYTES: usize = 1 << 16;
-/// Numbers of ports, memories and jobs are below these.
+/// Numbers of ports in the tables are below this.
 pub const PORTS_MAX: u32 = 8192;
-/// See [`PORTS_MAX`].
+/// Numbers of memories are below this.
 pub const MEMORIES_MAX: u32 = 16384;
-/// See [`PORTS_MAX`].
+/// Numbers of jobs are below this.
 pub const JOBS_MAX: u32 = 64;
 
 /// Where packets for a port go.

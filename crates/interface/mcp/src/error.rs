@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// See the module.
+/// Why the interface program cannot be loaded, attached or told something, with the remedy where there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

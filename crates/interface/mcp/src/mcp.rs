@@ -38,7 +38,7 @@ impl Verdict {
     }
 }
 
-/// See the module. It stays as long as this, an [`Attached`] or a pin is there.
+/// The interface program, loaded. It stays as long as this, an [`Attached`] or a pin is there.
 #[derive(Debug)]
 pub struct Mcp {
     program: OwnedFd,

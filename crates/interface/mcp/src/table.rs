@@ -8,7 +8,7 @@ use bcl_layout::Plain;
 use crate::error::{Doing, Error};
 use crate::sys;
 
-/// See the module.
+/// A map of the kernel whose keys and values have these kinds.
 #[derive(Debug)]
 pub struct Table<K, V> {
     fd: OwnedFd,

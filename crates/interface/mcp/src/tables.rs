@@ -17,7 +17,8 @@ use crate::object::inner_shape;
 use crate::sys;
 use crate::table::Table;
 
-/// See the module. A key of a connection, window or port is entered after what it speaks of, and removed before it.
+/// The tables that the interface program looks into for each packet. A key of a connection, window or port is entered
+/// after what it speaks of, and removed before it.
 #[derive(Debug)]
 pub struct Tables {
     /// Which packets are for whom.

@@ -29,7 +29,7 @@ pub enum Purpose {
     Compare(Node),
 }
 
-/// See the module.
+/// Some reports from one agent to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// What for.

@@ -3,7 +3,7 @@
 use crate::Node;
 use crate::watch::Config;
 
-/// See the module.
+/// One node that is watched: what was asked, and what was heard.
 #[derive(Debug)]
 pub struct Probing {
     pub node: Node,

@@ -13,7 +13,7 @@ struct Rumour {
     left: u32,
 }
 
-/// See the module.
+/// Reports that are still to be told, the latest of each node.
 #[derive(Debug, Default)]
 pub struct Rumours(BTreeMap<Node, Rumour>);
 

@@ -78,7 +78,7 @@ struct Errand {
     until_ms: u64,
 }
 
-/// See the module.
+/// Which nodes are alive, as one agent sees it: it is told the time and what comes, and says what is to be sent.
 #[derive(Debug)]
 pub struct Watch {
     config: Config,

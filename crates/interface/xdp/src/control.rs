@@ -15,7 +15,7 @@ use bcl_os::mapping::Mapping;
 use bcl_os::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use rustix::io::Errno;
 
-/// See the module.
+/// The control page of a port, mapped to be written.
 #[derive(Debug)]
 pub struct Control(Mapping);
 

@@ -8,7 +8,7 @@ use bcl_os::mapping::Mapping;
 use bcl_os::sync::{AtomicU64, Ordering};
 use rustix::io::Errno;
 
-/// See the module.
+/// The counters of a port, mapped to be read.
 #[derive(Debug)]
 pub struct Counters(Mapping);
 

@@ -19,7 +19,7 @@ const BUSY: u32 = 1 << 31;
 /// There is nothing in the record.
 const DISCARDED: u32 = 1 << 30;
 
-/// See the module.
+/// The ring of a port, read without a system call.
 #[derive(Debug)]
 pub struct Ring {
     fd: Fd,

@@ -12,7 +12,7 @@ use crate::secrets::Secrets;
 use crate::slab::{Name, Slab};
 use crate::time::Time;
 
-/// See the module.
+/// What all connections of an endpoint share: configuration, keys, memory, chance.
 #[derive(Debug)]
 pub struct Common {
     pub config: Config,

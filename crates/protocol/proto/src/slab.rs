@@ -1,6 +1,6 @@
 //! A table whose places are reused, and whose names are not.
 
-/// See the module.
+/// Things by name: a name that was given once is never another thing's.
 #[derive(Debug)]
 pub struct Slab<T> {
     entries: Vec<Entry<T>>,

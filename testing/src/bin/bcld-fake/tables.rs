@@ -17,7 +17,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create
 
 type Done<T = ()> = Result<T, TableError>;
 
-/// See the module.
+/// A folder of files, one for each entry.
 pub struct Files {
     folder: PathBuf,
     interfaces: Vec<String>,

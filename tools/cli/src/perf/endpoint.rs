@@ -18,7 +18,7 @@ pub enum Word {
     Done = b'd',
 }
 
-/// See the module.
+/// One end of a measurement.
 #[derive(Debug)]
 pub struct Endpoint {
     pub port: Port,

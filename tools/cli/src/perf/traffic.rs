@@ -7,7 +7,8 @@ use super::payload::Check;
 use super::system::System;
 use crate::failure::Result;
 
-/// See the module. Each end calls it in the order of its partner's calls; numbers go up by one from 0.
+/// Messages of one size, by one of the channels. Each end calls it in the order of its partner's calls; numbers go up
+/// by one from 0.
 pub trait Traffic {
     /// Sends message `number`, as soon as there is room.
     fn send(&mut self, end: &mut Endpoint, number: u64, check: Check) -> Result<()>;

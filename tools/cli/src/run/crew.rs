@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 /// Bytes taken from a stream at a time, so that no process can keep the others waiting.
 const PORTION: usize = 64 << 10;
 
-/// See the module.
+/// The processes that this host has of a job.
 pub struct Crew {
     members: Vec<Member>,
     host: String,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::lines::Lines;
 use crate::failure::{self, Failure, Result};
 
-/// See the module.
+/// For each process where its two streams go.
 pub struct Outlet(Vec<[Sink; 2]>);
 
 /// For one stream of one process.

@@ -39,7 +39,7 @@ pub enum Order {
     Signal(i32),
 }
 
-/// See the module.
+/// Processes of a job at one place, by what they report and are ordered.
 pub trait Site {
     /// What may bring news.
     fn add_to<'a>(&'a self, fds: &mut Vec<PollFd<'a>>);

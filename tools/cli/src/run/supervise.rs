@@ -20,7 +20,7 @@ const TIMED_OUT: u8 = 124;
 /// Status when a host cannot be reached or is lost, as `ssh` has it.
 pub const UNREACHED: u8 = 255;
 
-/// See the module.
+/// A job from its start to its end, whatever sites its processes are at.
 pub struct Supervisor<'a> {
     signals: &'a Signals,
     sites: Vec<Box<dyn Site>>,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// See the module.
+/// The line that says how far a transfer has come.
 #[derive(Debug)]
 pub struct Progress {
     is_watched: bool,

@@ -28,7 +28,7 @@ pub const BACKEND: Backend = Backend {
     check: check::findings,
 };
 
-/// See the module.
+/// The tables in the kernel, with the interface program attached to interfaces.
 struct Kernel {
     mcp: Mcp,
     /// Where all is pinned.

@@ -21,7 +21,8 @@ use crate::tables::Tables;
 
 pub use ports::{Client, Wish};
 
-/// See the module. Ports are called by their number in the tables, which only the server sees.
+/// All that is entered for programs, with the tables and the ledger that it stands in. Ports are called by their
+/// number in the tables, which only the server sees.
 pub struct Registry {
     tables: Box<dyn Tables>,
     ledger: Ledger,

@@ -7,7 +7,7 @@ use crate::failure::of_tables;
 use crate::limits::Resource;
 
 impl Registry {
-    /// See the module.
+    /// The agent, its interfaces and each of its ports, with their counters.
     ///
     /// # Errors
     /// When counters cannot be read.

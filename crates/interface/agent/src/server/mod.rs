@@ -29,7 +29,7 @@ const SESSIONS_MAX: usize = 8192;
 /// How long the door stays shut when nobody can be let in: to look again at once would only burn a core.
 const SHUT: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// The agent's one thread, and all that it waits for.
 pub struct Server {
     registry: Registry,
     listener: OwnedFd,

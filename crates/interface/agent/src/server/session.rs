@@ -10,7 +10,7 @@ use crate::failure::failure;
 use crate::metrics;
 use crate::registry::{Client, Registry, Wish};
 
-/// See the module.
+/// The connection of a program, with the port that it has opened, if any.
 pub(super) struct Session {
     socket: OwnedFd,
     client: Client,

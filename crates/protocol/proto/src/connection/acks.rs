@@ -7,7 +7,7 @@ const TOGETHER: u32 = 8;
 /// How long an acknowledgement may wait for a packet that takes it along.
 const PATIENCE: Span = Span::from_us(25);
 
-/// See the module.
+/// What is to be acknowledged, and by when.
 #[derive(Debug, Clone, Default)]
 pub struct Acks {
     unacknowledged: u32,

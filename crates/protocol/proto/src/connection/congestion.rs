@@ -42,7 +42,7 @@ const LOSS_MAX: u32 = 10;
 /// What remains of the window then (BBRv2).
 const LOSS_FACTOR: f64 = 0.7;
 
-/// See the module.
+/// The window of packets that one peer's path bears.
 #[derive(Debug, Clone)]
 pub struct Congestion {
     window: f64,

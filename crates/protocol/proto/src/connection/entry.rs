@@ -28,7 +28,7 @@ const LAST_PAUSE: Span = Span::from_ms(100);
 const FIRST_ABSENCE: Span = Span::from_ms(1_000);
 const LAST_ABSENCE: Span = Span::from_ms(64_000);
 
-/// See the module.
+/// How far an interface program has this connection.
 #[derive(Debug)]
 pub struct Entry {
     pub step: Step,
@@ -36,7 +36,7 @@ pub struct Entry {
     dropped: Option<u32>,
 }
 
-/// See the module.
+/// The steps of that, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Waiting,

@@ -56,8 +56,8 @@ impl Flight {
     }
 }
 
-/// See the module. 104 bytes for each packet; the table grows to what the peer's receive window lets leave, and is let
-/// go when idle.
+/// Packets under way to one peer, by sequence. 104 bytes for each packet; the table grows to what the peer's receive
+/// window lets leave, and is let go when idle.
 #[derive(Debug, Clone, Default)]
 pub struct Flights {
     ring: VecDeque<Flight>,

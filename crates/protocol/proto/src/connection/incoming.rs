@@ -22,7 +22,7 @@ use crate::upcalls::Upcalls;
 const SYSTEM_BUSY: u64 = NakReason::SystemBusy as u64;
 
 impl Connection {
-    /// See the module.
+    /// Takes a packet of the peer: what it acknowledges, and what it brings.
     #[inline]
     pub fn on_packet<U: Upcalls>(
         &mut self,

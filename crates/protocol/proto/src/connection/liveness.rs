@@ -10,7 +10,7 @@ const ASK_AGAIN: Span = Span::from_ms(50);
 /// A peer of which the network says that nobody listens there is given up after this silence, if not earlier.
 const SUSPECT_DEAD_AFTER: Span = Span::from_ms(250);
 
-/// See the module.
+/// When the peer was heard last, and what it owes.
 #[derive(Debug, Clone, Default)]
 pub struct Liveness {
     /// When something came that only the peer, and only now, could have sent.

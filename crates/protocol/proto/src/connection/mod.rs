@@ -109,7 +109,7 @@ pub struct Agreed {
     pub answerer: Answerer,
 }
 
-/// See the module.
+/// All that is known of one peer, from the set-up to the end.
 #[derive(Debug)]
 pub struct Connection {
     /// Our name for it, which the peer writes into its packets.

@@ -25,7 +25,7 @@ struct Probe {
     is_peer_there: bool,
 }
 
-/// See the module.
+/// The length of datagrams to one peer, and what is asked about it.
 #[derive(Debug, Clone)]
 pub struct PathMtu {
     search: MtuSearch,

@@ -108,7 +108,7 @@ impl Connection {
         train_at.into_iter().chain(hold).min()
     }
 
-    /// See the module.
+    /// The next packet for the peer, if one may leave now: what is most urgent first.
     #[inline]
     pub fn next_transmit<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Option<Transmit> {
         let now = cx.now;

@@ -42,7 +42,7 @@ const COPIES_KEPT_BYTES: usize = 4 << 20;
 /// No timer is set to come sooner.
 const OVERDUE_PAUSE: Span = Span::from_us(20);
 
-/// See the crate.
+/// The protocol's end at one port: it is told the time, packets and wishes, and says what to send and what has happened.
 #[derive(Debug)]
 pub struct Endpoint {
     common: Common,

@@ -3,7 +3,7 @@
 
 use bcl_layout::control::{GIVEN_BACK_SLOTS, given_back_slot};
 
-/// See the module: ids, or 0.
+/// Which connection has which byte: ids, or 0.
 #[derive(Debug, Default)]
 pub struct Slots(Vec<u32>);
 

@@ -41,7 +41,8 @@ impl Hasher for FixedHasher {
     }
 }
 
-/// See the module. A place takes 8 bytes; what is in it is a box that only an active peer has.
+/// Connections, found by our name for them and by peer. A place takes 8 bytes; what is in it is a box that only an
+/// active peer has.
 #[derive(Debug, Default)]
 pub struct Table {
     places: Vec<Option<Box<Connection>>>,

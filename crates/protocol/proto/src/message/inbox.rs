@@ -47,7 +47,7 @@ pub struct Sender {
     pub connection: u32,
 }
 
-/// See the module.
+/// Messages of one peer that have begun to arrive, or wait for a buffer.
 #[derive(Debug, Default)]
 pub struct Inbox {
     open: Vec<Open>,

@@ -19,7 +19,7 @@ use crate::upcalls::Upcalls;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken(pub &'static str);
 
-/// See the module.
+/// All messages to one peer that have not ended.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     /// By [`Class`].

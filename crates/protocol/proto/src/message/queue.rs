@@ -108,7 +108,7 @@ impl Message {
     }
 }
 
-/// See the module.
+/// Messages of one class to one peer, in the order of their sends.
 #[derive(Debug, Default)]
 pub struct Queue {
     messages: VecDeque<Message>,

@@ -51,7 +51,7 @@ struct Asked {
     is_complete: bool,
 }
 
-/// See the module.
+/// One-sided operations that our program has asked for, in order, and of those under way what was asked.
 #[derive(Debug, Default)]
 pub struct Requester {
     jobs: VecDeque<Job>,

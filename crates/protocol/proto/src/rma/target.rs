@@ -30,7 +30,7 @@ struct Outcome {
     start: u64,
 }
 
-/// See the module.
+/// What has become of the peer's latest operation in each slot, and answers to be sent.
 #[derive(Debug, Default)]
 pub struct Owner {
     /// By slot; there only for peers that use windows.

@@ -34,7 +34,7 @@ pub struct Ended {
     pub at: Time,
 }
 
-/// See the module.
+/// The connections that ended last, the oldest first.
 #[derive(Debug, Default)]
 pub struct EndedList(VecDeque<Ended>);
 

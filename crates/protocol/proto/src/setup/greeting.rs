@@ -20,7 +20,7 @@ use crate::transmit::Payload;
 /// WELCOMEs that are confirmed. None makes room for a later one: the peer may have believed its CONFIRM already.
 const WELCOMES_MAX: usize = 8;
 
-/// See the module.
+/// Our half of a set-up that is not confirmed to us yet: HELLO, and a CONFIRM for each WELCOME.
 #[derive(Debug)]
 pub struct Greeting {
     pub attempt: Attempt,

@@ -22,7 +22,7 @@ const INPUT_WINDOW: usize = 256 << 10;
 /// How long a remote shell may take to end after its streams have.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// The streams of one remote shell, and what is on its way through them.
 pub struct Link {
     /// As the user has named it.
     host: String,

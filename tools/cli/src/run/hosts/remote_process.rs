@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Rank 0 is whoever starts it.
 const RANK: u32 = 1;
 
-/// See the module. It never outlives this one: dropping it ends it.
+/// A process on another host, and the thread that looks after it. It never outlives this one: dropping it ends it.
 pub struct RemoteProcess {
     host: String,
     ended: Arc<Mutex<Option<String>>>,
