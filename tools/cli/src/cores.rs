@@ -1,18 +1,10 @@
-//! The cores this process may run on.
+//! Keeping a thread on a core.
 
+use bcl_launch::allowed_cores;
 use rustix::io::Errno;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::failure::{Failure, Result};
-
-/// Their numbers, in order.
-pub fn allowed() -> Result<Vec<usize>> {
-    let set =
-        sched_getaffinity(None).map_err(|errno| Failure::system("ask for the cores", errno))?;
-    Ok((0..CpuSet::MAX_CPU)
-        .filter(|core| set.is_set(*core))
-        .collect())
-}
 
 /// Keeps this thread on one core.
 pub fn pin(core: usize) -> Result<()> {
@@ -24,7 +16,7 @@ pub fn pin(core: usize) -> Result<()> {
     sched_setaffinity(None, &set).map_err(|errno| match errno {
         Errno::INVAL => Failure::usage(format!(
             "core {core} is not one this process may use: choose from {:?}",
-            allowed().unwrap_or_default()
+            allowed_cores().unwrap_or_default()
         )),
         errno => Failure::system(format!("pin to core {core}"), errno),
     })
@@ -36,10 +28,10 @@ mod tests {
 
     #[test]
     fn a_pinned_thread_has_one_core() {
-        let first = allowed().unwrap()[0];
+        let first = allowed_cores().unwrap()[0];
         std::thread::spawn(move || {
             pin(first).unwrap();
-            assert_eq!(allowed().unwrap(), [first]);
+            assert_eq!(allowed_cores().unwrap(), [first]);
         })
         .join()
         .unwrap();

@@ -47,6 +47,24 @@ impl From<bcl::Error> for Failure {
     }
 }
 
+impl From<bcl_launch::Error> for Failure {
+    fn from(error: bcl_launch::Error) -> Self {
+        use bcl_launch::Error;
+        match error {
+            Error::Output(error) => output(error),
+            // The user knows.
+            Error::Interrupted(_) => Self {
+                text: String::new(),
+                status: error.status(),
+            },
+            error => Self {
+                text: error.to_string(),
+                status: error.status(),
+            },
+        }
+    }
+}
+
 /// Standard output failed. A reader that has seen enough is no reason to complain.
 pub fn output(error: io::Error) -> Failure {
     match error.kind() {

@@ -4,9 +4,10 @@
 //! as ordinary code: it stops the processes that were started, and leaves by `exit`, at which the library
 //! closes the ports and takes their names out of the socket folder.
 
-use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+use bcl_launch::signals::{block, heeded};
 
 use crate::failure::{Failure, Result};
 
@@ -49,32 +50,4 @@ pub fn wait_if_ending() {
 
 fn before_exit() -> std::sync::MutexGuard<'static, Vec<Action>> {
     BEFORE_EXIT.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Those that whoever started us has not told us to ignore, as `nohup` does with SIGHUP.
-pub fn heeded(signals: &[libc::c_int]) -> Vec<libc::c_int> {
-    let is_ignored = |signal| {
-        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: a null new action only asks; the old one is written before it is read, if the call works.
-        unsafe {
-            libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
-                && action.assume_init().sa_sigaction == libc::SIG_IGN
-        }
-    };
-    let all = signals.iter().copied();
-    all.filter(|signal| !is_ignored(*signal)).collect()
-}
-
-/// Blocks signals in this thread, and in the threads and programs that it starts.
-pub fn block(signals: &[libc::c_int]) -> libc::sigset_t {
-    let mut set = MaybeUninit::uninit();
-    // SAFETY: sigemptyset fills the set in; the other calls only read or add to it.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for signal in signals {
-            libc::sigaddset(set.as_mut_ptr(), *signal);
-        }
-        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
-        set.assume_init()
-    }
 }

@@ -71,7 +71,7 @@ fn execute(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(arguments) => return run::run(&arguments),
         Command::Doctor(arguments) => return doctor::run(&arguments),
-        Command::RunRemote => return run::remote::run(),
+        Command::RunRemote => return run::serve(),
         Command::Perf(arguments) => perf::run(arguments)?,
         Command::Send(arguments) => transfer::send::run(&arguments)?,
         Command::Recv(arguments) => transfer::recv::run(&arguments)?,

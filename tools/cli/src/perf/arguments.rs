@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use bcl::{Address, Device};
+use bcl_launch::Host;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::failure::{Failure, Result};
-use crate::run::hosts::list::Host;
-use crate::run::hosts::shell::ShellOptions;
+use crate::run::shell::ShellOptions;
 use crate::size;
 
 /// Measure what two processes get out of BCL, on this machine or between hosts.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bcl::{Address, CopyMode, Device, Event, JobKey, Port, PortOptions, Which};
+use bcl_launch::{RemoteProcess, allowed_cores};
 
 use super::arguments::{Copy, Hosts, Options, Wait};
 use super::endpoint::{Endpoint, Word};
 use super::netns;
 use crate::cores;
 use crate::failure::{Failure, Result};
-use crate::run::hosts::RemoteProcess;
 use crate::spawn::Partner;
 
 /// How often to look whether a partner that has not come yet is still alive.
@@ -79,7 +79,7 @@ fn start_partner(
     let address = ["--partner".into(), own.to_string().into()];
     let arguments = std::env::args_os().skip(1).chain(address);
     if let Some(host) = &options.host {
-        let partner = RemoteProcess::start(host, &options.shell, arguments, key)?;
+        let partner = RemoteProcess::start(host, &options.shell.shell(), arguments, key)?;
         return Ok(Watched::There(partner));
     }
     let partner = Partner::start_with(arguments, key, |command| match there {
@@ -159,7 +159,7 @@ impl Cores {
     fn choose(options: &Options) -> Result<Self> {
         let pair = match options.pin {
             Some(pair) => Some(pair),
-            None => match cores::allowed()?.as_slice() {
+            None => match allowed_cores()?.as_slice() {
                 [first, second, ..] => Some([*first, *second]),
                 _ => None,
             },

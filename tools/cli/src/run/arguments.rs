@@ -2,16 +2,13 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bcl::JobKey;
+use bcl_launch::{Host, Launch, Output};
 use clap::{Args, ValueEnum};
 
-use super::hosts::list::{self, Host, MapBy};
-use super::hosts::shell::ShellOptions;
-use super::hosts::variable;
-use super::launch::Task;
-use crate::failure::{Failure, Result};
+use super::shell::ShellOptions;
+use crate::failure::Result;
 
 /// Start N processes of a program that find each other, on this host or on several.
 ///
@@ -44,21 +41,21 @@ pub struct Arguments {
     hostfile: Option<PathBuf>,
     /// How ranks go round the hosts: filling the slots of one after the other, or one to each in turn.
     #[arg(long, value_enum, value_name = "WAY", default_value_t = MapBy::Slot)]
-    pub map_by: MapBy,
+    map_by: MapBy,
     #[command(flatten)]
-    pub shell: ShellOptions,
+    shell: ShellOptions,
     /// How long a host, or for a host this command, may be silent before it counts as lost.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse_patience)]
-    pub patience: Duration,
+    patience: Duration,
     /// Give the processes this variable: as it is here, or with this value. May be repeated.
     #[arg(short = 'x', value_name = "NAME[=VALUE]", value_parser = variable)]
     variables: Vec<(OsString, OsString)>,
     /// Put `[rank] ` before each line of output.
     #[arg(long, conflicts_with = "output")]
-    pub prefix: bool,
+    prefix: bool,
     /// Write the output of each process to files in this folder: RANK.out and RANK.err.
     #[arg(long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Keep each process on one core, or let the system place them.
     #[arg(long, value_enum, default_value_t = Bind::None)]
     bind: Bind,
@@ -81,52 +78,58 @@ enum Bind {
     Core,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum MapBy {
+    /// As many to each host as it has slots, then the next.
+    Slot,
+    /// One to each host in turn, as long as it has slots.
+    Node,
+}
+
 impl Arguments {
-    /// The hosts to run on; none for this one alone.
-    pub fn hosts(&self) -> Result<Vec<Host>> {
-        match &self.hostfile {
-            Some(path) => list::read(path),
-            None => Ok(self.hosts.clone()),
-        }
-    }
-
-    /// How many processes.
-    pub fn size(&self, hosts: &[Host]) -> u32 {
+    /// The job that the user wants.
+    pub fn launch(&self) -> Result<Launch> {
+        let hosts = match &self.hostfile {
+            Some(path) => bcl_launch::read_hosts(path)?,
+            None => self.hosts.clone(),
+        };
         let slots = || hosts.iter().map(|host| host.slots as u32).sum();
-        self.processes.unwrap_or_else(slots)
+        let output = match &self.output {
+            Some(folder) => Output::Files(folder.clone()),
+            None if self.prefix => Output::Labelled,
+            None => Output::Shared,
+        };
+        let map_by = match self.map_by {
+            MapBy::Slot => bcl_launch::MapBy::Slot,
+            MapBy::Node => bcl_launch::MapBy::Node,
+        };
+        let launch = Launch::new(&self.program, self.processes.unwrap_or_else(slots))
+            .hosts(hosts)
+            .map_by(map_by)
+            .shell(self.shell.shell())
+            .patience(self.patience)
+            .variables(self.variables.clone())
+            .output(output)
+            .bind_to_cores(self.bind == Bind::Core)
+            .timeout(self.timeout);
+        Ok(launch)
     }
+}
 
-    /// When the job has lasted long enough.
-    pub fn deadline(&self) -> Option<Instant> {
-        self.timeout
-            .and_then(|timeout| Instant::now().checked_add(timeout))
+/// Names and values of variables, from what `-x` was given.
+fn variable(text: &str) -> std::result::Result<(OsString, OsString), String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value.into())),
+        None => (text, std::env::var_os(text)),
+    };
+    if name.is_empty() {
+        return Err(format!(
+            "'{text}' names no variable: write NAME or NAME=VALUE"
+        ));
     }
-
-    /// What each host is to do.
-    pub fn task(&self, size: u32, key: &JobKey, environment: Vec<(OsString, OsString)>) -> Task {
-        Task {
-            program: self.program.clone(),
-            size,
-            key: key.to_hex(),
-            environment,
-            folder: None,
-            is_bound: self.bind == Bind::Core,
-        }
-    }
-
-    /// What `-x` says; all else the processes of this host inherit.
-    pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        self.variables.clone()
-    }
-
-    /// Makes the folder of `--output`.
-    pub fn make_output(&self) -> Result<()> {
-        self.output.as_ref().map_or(Ok(()), |folder| {
-            std::fs::create_dir_all(folder).map_err(|error| {
-                Failure::system(format_args!("create {}", folder.display()), error)
-            })
-        })
-    }
+    let value = value
+        .ok_or_else(|| format!("{name} is not set here: write {name}=VALUE, or set it before"))?;
+    Ok((name.into(), value))
 }
 
 fn parse_patience(text: &str) -> std::result::Result<Duration, String> {
@@ -142,4 +145,21 @@ fn parse_timeout(text: &str) -> std::result::Result<Duration, String> {
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .ok_or_else(|| format!("'{text}' is not a time: write seconds, as in 90"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_has_a_value() {
+        assert_eq!(variable("A=b=c"), Ok(("A".into(), "b=c".into())));
+        assert!(variable("PATH").is_ok());
+        assert!(
+            variable("BCL_NOT_SET_ANYWHERE")
+                .unwrap_err()
+                .contains("=VALUE")
+        );
+        assert!(variable("=x").is_err());
+    }
 }

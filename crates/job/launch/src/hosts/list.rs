@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use clap::ValueEnum;
-
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
 
 /// A host as the user has named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +15,7 @@ pub struct Host {
 }
 
 /// How ranks go round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MapBy {
     /// As many to each host as it has slots, then the next.
     Slot,
@@ -34,9 +32,9 @@ impl Host {
 
 /// `NAME` or `NAME:SLOTS`.
 impl FromStr for Host {
-    type Err = String;
+    type Err = ParseHostError;
 
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
+    fn from_str(text: &str) -> std::result::Result<Self, ParseHostError> {
         let (name, slots) = match text.split_once(':') {
             Some((name, slots)) => (name, slots),
             None => (text, "1"),
@@ -44,30 +42,51 @@ impl FromStr for Host {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte);
         // The launcher must not take it for an option.
         if name.is_empty() || name.starts_with('-') || !name.bytes().all(is_allowed) {
-            return Err(format!(
-                "'{text}' is not a host: write NAME, NAME:SLOTS or USER@NAME, with letters, digits, '-', '_' and '.'"
-            ));
+            return Err(ParseHostError::Name(text.into()));
         }
         match slots.parse() {
             Ok(slots @ 1..=65535) => Ok(Self {
                 name: name.to_owned(),
                 slots,
             }),
-            _ => Err(format!(
-                "'{slots}' is not a number of slots: write 1 to 65535, as in {name}:4"
-            )),
+            _ => Err(ParseHostError::Slots {
+                name: name.into(),
+                slots: slots.into(),
+            }),
         }
     }
+}
+
+/// A text that names no host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParseHostError {
+    /// Its name is none.
+    #[error(
+        "'{0}' is not a host: write NAME, NAME:SLOTS or USER@NAME, with letters, digits, '-', '_' and '.'"
+    )]
+    Name(String),
+    /// Its slots are no number of them.
+    #[error("'{slots}' is not a number of slots: write 1 to 65535, as in {name}:4")]
+    Slots {
+        /// The host.
+        name: String,
+        /// What stands behind the colon.
+        slots: String,
+    },
+    /// A line of a file names more than that.
+    #[error("'{0}' is not a host: write NAME, or NAME slots=N")]
+    Line(String),
 }
 
 /// Some ten thousands of hosts.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Reads a file of hosts: one a line, `NAME`, `NAME:SLOTS` or `NAME slots=SLOTS`; `#` begins a remark.
-pub fn read(path: &Path) -> Result<Vec<Host>> {
-    let text = bcl::read_text(path, MAX_FILE_BYTES)
-        .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
-    parse(&text).map_err(|what| Failure::usage(format!("{}, {what}", path.display())))
+pub fn read_hosts(path: &Path) -> Result<Vec<Host>> {
+    let text = bcl::read_text(path, MAX_FILE_BYTES).map_err(|error| {
+        Error::Configuration(format!("cannot read {}: {error}", path.display()))
+    })?;
+    parse(&text).map_err(|what| Error::Plan(format!("{}, {what}", path.display())))
 }
 
 fn parse(text: &str) -> std::result::Result<Vec<Host>, String> {
@@ -81,12 +100,9 @@ fn parse(text: &str) -> std::result::Result<Vec<Host>, String> {
             [name, slots] if slots.starts_with("slots=") => {
                 format!("{name}:{}", &slots["slots=".len()..]).parse()
             }
-            _ => Err(format!(
-                "'{}' is not a host: write NAME, or NAME slots=N",
-                line.trim()
-            )),
+            _ => Err(ParseHostError::Line(line.trim().into())),
         };
-        hosts.push(host.map_err(|what: String| format!("line {}: {what}", number + 1))?);
+        hosts.push(host.map_err(|what| format!("line {}: {what}", number + 1))?);
     }
     match hosts.is_empty() {
         true => Err("no line names a host".into()),
@@ -145,8 +161,8 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_no_file_of_hosts() {
-        let refused = read(Path::new("/dev/zero")).unwrap_err();
-        assert!(refused.text.contains("regular file"), "{}", refused.text);
+        let refused = read_hosts(Path::new("/dev/zero")).unwrap_err();
+        assert!(refused.to_string().contains("regular file"), "{refused}");
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! `bcl run --hosts`: a helper on each host, reached by a remote shell, starts the processes there. The key and
+//! A job on several hosts: a helper on each host, reached by a remote shell, starts the processes there. The key and
 //! all else that they need goes over the shell's streams, and never stands on a command line.
 //! A [`RemoteProcess`] is reached in the same way, for commands that need a partner on another host.
 
 pub mod frame;
 mod link;
-pub mod list;
+mod list;
 pub mod pulse;
 mod remote_process;
-pub mod shell;
+mod shell;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,17 +18,18 @@ use std::time::{Duration, Instant};
 use bcl::{JobKey, NodeId, Nodes};
 use rustix::event::{Timespec, poll};
 
-use super::arguments::Arguments;
-use super::launch::Task;
-use super::outlet::Outlet;
-use super::signals::{Signal, Signals};
-use super::site::{Report, Site};
-use super::supervise::{Supervisor, UNREACHED};
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
+use crate::outlet::Outlet;
+use crate::plan::{Launch, Output};
+use crate::process::Task;
+use crate::signals::{Signal, Signals};
+use crate::site::{Report, Site};
+use crate::supervise::Supervisor;
 use frame::{Begin, Hello};
 use link::Link;
-use list::Host;
+pub use list::{Host, MapBy, ParseHostError, read_hosts};
 pub use remote_process::RemoteProcess;
+pub use shell::RemoteShell;
 use shell::Shell;
 
 /// How long helpers may take to answer, all together.
@@ -49,35 +50,35 @@ const LOOK: Timespec = Timespec {
 };
 
 /// Runs the job on these hosts.
-pub fn run(arguments: &Arguments, hosts: &[Host], signals: &Signals, key: &JobKey) -> Result<u8> {
-    let nodes = Nodes::load().map_err(|error| Failure::new(error.to_string()))?;
-    let size = arguments.size(hosts);
-    let (hosts, homes) = used(hosts, &list::place(hosts, size as usize, arguments.map_by));
-    let shell = Shell::new(&arguments.shell)?;
-    let outlet = match &arguments.output {
-        Some(folder) => Outlet::files(size as usize, folder)?,
-        None => Outlet::shared(size as usize, arguments.prefix),
+pub fn run(plan: &Launch, signals: &Signals, key: &JobKey) -> Result<u8> {
+    let nodes = Nodes::load().map_err(Error::configuration)?;
+    let size = plan.processes as usize;
+    let (hosts, homes) = used(&plan.hosts, &list::place(&plan.hosts, size, plan.map_by));
+    let shell = Shell::new(&plan.shell)?;
+    let outlet = match &plan.output {
+        Output::Files(folder) => Outlet::files(size, folder)?,
+        output => Outlet::shared(size, *output == Output::Labelled),
     };
     let (mut links, numbers) = connect(&hosts, &shell, &nodes, || interrupted(signals))?;
     let here = std::env::current_dir()
-        .map_err(|error| Failure::system("find the working directory", error))?;
+        .map_err(|error| Error::system("find the working directory", error))?;
     for (home, link) in links.iter_mut().enumerate() {
         let mut environment = environment_on(numbers[home]);
-        environment.extend(arguments.environment());
+        environment.extend(plan.variables.clone());
         let ranks = homes.iter().zip(0..).filter(|(at, _)| **at == home);
         link.begin(Begin {
             task: Task {
                 folder: Some(here.clone()),
-                ..arguments.task(size, key, environment)
+                ..plan.task(key, environment)
             },
             ranks: ranks.map(|(_, rank)| rank).collect(),
-            patience: arguments.patience,
+            patience: plan.patience,
         });
     }
     let sites = links
         .into_iter()
         .map(|link| Box::new(link) as Box<dyn Site>);
-    Supervisor::new(arguments, signals, sites.collect(), homes, outlet).run()
+    Supervisor::new(plan.deadline(), signals, sites.collect(), homes, outlet).run()
 }
 
 /// Only the hosts that get a process.
@@ -96,10 +97,10 @@ fn used(hosts: &[Host], homes: &[usize]) -> (Vec<Host>, Vec<usize>) {
     )
 }
 
-/// The status with which a signal ends the command.
-fn interrupted(signals: &Signals) -> Option<u8> {
+/// A signal that ends the command.
+fn interrupted(signals: &Signals) -> Option<i32> {
     std::iter::from_fn(|| signals.next()).find_map(|signal| match signal {
-        Signal::Forward(signal) | Signal::FromTerminal(signal) => Some(128 + signal as u8),
+        Signal::Forward(signal) | Signal::FromTerminal(signal) => Some(signal),
         Signal::Child => None,
     })
 }
@@ -109,7 +110,7 @@ fn connect(
     hosts: &[Host],
     shell: &Shell,
     nodes: &Nodes,
-    mut interrupted: impl FnMut() -> Option<u8>,
+    mut interrupted: impl FnMut() -> Option<i32>,
 ) -> Result<(Vec<Link>, Vec<NodeId>)> {
     let mut links = Vec::with_capacity(hosts.len());
     for host in hosts {
@@ -119,26 +120,23 @@ fn connect(
     let mut reports = Vec::new();
     while let Some(silent) = links.iter().find(|link| link.hello().is_none()) {
         if Instant::now() >= deadline {
-            let text = format!("host {} has not answered for {PATIENCE:?}", silent.host());
-            return Err(Failure {
-                text,
-                status: UNREACHED,
-            });
+            return Err(Error::Unreached(format!(
+                "host {} has not answered for {PATIENCE:?}",
+                silent.host()
+            )));
         }
         let mut fds = Vec::new();
         links.iter().for_each(|link| link.add_to(&mut fds));
         let _ = poll(&mut fds, Some(&LOOK));
-        if let Some(status) = interrupted() {
-            let text = String::new();
-            return Err(Failure { text, status });
+        if let Some(signal) = interrupted() {
+            return Err(Error::Interrupted(signal));
         }
         for link in &mut links {
             link.advance(false, &mut reports)?;
         }
         for report in reports.drain(..) {
             if let Report::Lost { text } = report {
-                let status = UNREACHED;
-                return Err(Failure { text, status });
+                return Err(Error::Unreached(text));
             }
         }
     }
@@ -152,7 +150,7 @@ fn check_version(hello: &Hello) -> Result<()> {
     let ours = env!("CARGO_PKG_VERSION");
     match hello.version == ours {
         true => Ok(()),
-        false => Err(Failure::new(format!(
+        false => Err(Error::Hosts(format!(
             "host {} has bcl {} and this is bcl {ours}: install the same on all hosts",
             hello.host, hello.version
         ))),
@@ -172,15 +170,15 @@ fn numbers(hosts: &[Host], links: &[Link], nodes: &Nodes) -> Result<Vec<NodeId>>
             (Some(number), _) => number,
             (None, Ok(text)) => text
                 .parse()
-                .map_err(|error| Failure::new(format!("host {}: {error}", host.name)))?,
+                .map_err(|error| Error::Hosts(format!("host {}: {error}", host.name)))?,
             (None, Err(why)) => {
-                return Err(Failure::new(format!("host {}: {why}", host.name)));
+                return Err(Error::Hosts(format!("host {}: {why}", host.name)));
             }
         };
         let twin = numbers.iter().position(|other| *other == number);
         let other_host = twin.and_then(|twin| links[twin].hello());
         if let Some(other) = other_host.filter(|other| other.host != hello.host) {
-            return Err(Failure::new(format!(
+            return Err(Error::Hosts(format!(
                 "hosts {} and {} both have the node number {number}: give each its own in a nodes file (BCL_NODES; \
                  see bcl --help)",
                 other.host, hello.host
@@ -209,22 +207,6 @@ fn in_words(status: ExitStatus) -> String {
     }
 }
 
-/// Names and values of variables, from what `-x` was given.
-pub fn variable(text: &str) -> std::result::Result<(OsString, OsString), String> {
-    let (name, value) = match text.split_once('=') {
-        Some((name, value)) => (name, Some(value.into())),
-        None => (text, std::env::var_os(text)),
-    };
-    if name.is_empty() {
-        return Err(format!(
-            "'{text}' names no variable: write NAME or NAME=VALUE"
-        ));
-    }
-    let value = value
-        .ok_or_else(|| format!("{name} is not set here: write {name}=VALUE, or set it before"))?;
-    Ok((name.into(), value))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,17 +217,5 @@ mod tests {
         let (names, homes) = used(&hosts, &[2, 0, 2]);
         let names: Vec<_> = names.iter().map(|host| host.name.as_str()).collect();
         assert_eq!((names, homes), (vec!["c", "a"], vec![0, 1, 0]));
-    }
-
-    #[test]
-    fn a_variable_has_a_value() {
-        assert_eq!(variable("A=b=c"), Ok(("A".into(), "b=c".into())));
-        assert!(variable("PATH").is_ok());
-        assert!(
-            variable("BCL_NOT_SET_ANYWHERE")
-                .unwrap_err()
-                .contains("=VALUE")
-        );
-        assert!(variable("=x").is_err());
     }
 }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::lines::Lines;
-use crate::failure::{self, Failure, Result};
+use crate::error::{Error, Result};
+use crate::lines::Lines;
 
 /// For each process where its two streams go.
 pub struct Outlet(Vec<[Sink; 2]>);
@@ -42,9 +42,9 @@ impl Outlet {
     pub fn write(&mut self, rank: usize, is_error: bool, bytes: &[u8]) -> Result<()> {
         match &mut self.0[rank][usize::from(is_error)] {
             Sink::Shared(lines) => show(is_error, &lines.push(bytes)),
-            Sink::File(file, path) => file.write_all(bytes).map_err(|error| {
-                Failure::system(format_args!("write to {}", path.display()), error)
-            }),
+            Sink::File(file, path) => file
+                .write_all(bytes)
+                .map_err(|error| Error::system(format_args!("write to {}", path.display()), error)),
         }
     }
 
@@ -67,7 +67,7 @@ pub fn create_files(folder: &Path, rank: usize) -> Result<[(File, PathBuf); 2]> 
         let path = folder.join(format!("{rank}.{kind}"));
         match File::create(&path) {
             Ok(file) => Ok((file, path)),
-            Err(error) => Err(Failure::system(
+            Err(error) => Err(Error::system(
                 format_args!("create {}", path.display()),
                 error,
             )),
@@ -85,5 +85,5 @@ fn show(is_error: bool, ready: &[u8]) -> Result<()> {
             stdout.write_all(ready).and_then(|()| stdout.flush())
         }
     };
-    written.map_err(failure::output)
+    written.map_err(Error::Output)
 }

@@ -5,26 +5,28 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use bcl::Nodes;
-use clap::Args;
 
-use super::super::host_name;
 use super::list::Host;
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
+use crate::machine::host_name;
 
 /// Names a launcher command where `--launcher` does not.
 const VARIABLE: &str = "BCL_LAUNCHER";
 /// It must not ask, for the streams are ours; it must not hang, and must notice that a host is gone.
 const SSH: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
 
+/// What has a program be the helper.
+const ARGUMENT: &str = "run-remote";
+
 /// How hosts are reached.
-#[derive(Debug, Default, Args)]
-pub struct ShellOptions {
-    /// The remote shell that reaches hosts, with options of its own [default: BCL_LAUNCHER, else ssh].
-    #[arg(long, value_name = "COMMAND")]
-    pub launcher: Option<String>,
-    /// Where `bcl` is on the hosts [default: where it is here].
-    #[arg(long, value_name = "PATH")]
-    pub remote_bcl: Option<PathBuf>,
+#[derive(Debug, Clone, Default)]
+pub struct RemoteShell {
+    /// The command that is given a host and a command, as ssh is, with options of its own; without it that of
+    /// `BCL_LAUNCHER`, else ssh.
+    pub command: Option<String>,
+    /// The program on the hosts that, given the argument `run-remote`, is the [helper](crate::helper); without it the
+    /// one that this process runs.
+    pub helper: Option<PathBuf>,
 }
 
 /// How to start `bcl` on hosts.
@@ -32,45 +34,43 @@ pub struct Shell {
     words: Vec<String>,
     /// Whether the user has chosen it: then this host is reached by it as well.
     is_chosen: bool,
-    /// Where it is there.
-    pub remote_bcl: PathBuf,
+    /// The program there.
+    pub helper: PathBuf,
 }
 
 impl Shell {
     /// From the options of the command line, else from the environment.
-    pub fn new(options: &ShellOptions) -> Result<Self> {
-        let chosen = options.launcher.clone().or_else(|| env::var(VARIABLE).ok());
+    pub fn new(options: &RemoteShell) -> Result<Self> {
+        let chosen = options.command.clone().or_else(|| env::var(VARIABLE).ok());
         let text = chosen.as_deref().unwrap_or(SSH);
         let words: Vec<_> = text.split_whitespace().map(str::to_owned).collect();
         if words.is_empty() {
-            return Err(Failure::usage(
-                "the launcher is an empty command: write one that takes a host and a command, as ssh does",
+            return Err(Error::Plan(
+                "the launcher is an empty command: write one that takes a host and a command, as ssh does".into(),
             ));
         }
         let own = || {
-            env::current_exe()
-                .map_err(|error| Failure::system("find this program's own file", error))
+            env::current_exe().map_err(|error| Error::system("find this program's own file", error))
         };
         Ok(Self {
             words,
             is_chosen: chosen.is_some(),
-            remote_bcl: options.remote_bcl.clone().map_or_else(own, Ok)?,
+            helper: options.helper.clone().map_or_else(own, Ok)?,
         })
     }
 
     /// The command that starts the helper on a host.
     pub fn helper_on(&self, host: &Host, nodes: &Nodes) -> Command {
-        let helper = "run-remote";
         if !self.is_chosen && is_this_host(host, nodes) {
-            let mut command = Command::new(&self.remote_bcl);
-            command.arg(helper);
+            let mut command = Command::new(&self.helper);
+            command.arg(ARGUMENT);
             return command;
         }
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).arg(&host.name);
         command.arg(format!(
-            "exec {} {helper}",
-            quoted(&self.remote_bcl.to_string_lossy())
+            "exec {} {ARGUMENT}",
+            quoted(&self.helper.to_string_lossy())
         ));
         command
     }
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn the_launcher_is_given_the_host_and_one_command() {
-        let options = |launcher: &str| ShellOptions {
-            launcher: Some(launcher.into()),
-            remote_bcl: Some("/opt/b c/bcl".into()),
+        let options = |launcher: &str| RemoteShell {
+            command: Some(launcher.into()),
+            helper: Some("/opt/b c/bcl".into()),
         };
         let shell = Shell::new(&options("rsh -l me")).unwrap();
         let command = shell.helper_on(&"localhost".parse().unwrap(), &Nodes::default());

@@ -10,9 +10,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::launch::{Started, Starter};
-use super::site::{Order, Report, Site};
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result};
+use crate::process::{Started, Starter};
+use crate::site::{Order, Report, Site};
 
 /// Bytes taken from a stream at a time, so that no process can keep the others waiting.
 const PORTION: usize = 64 << 10;
@@ -56,7 +56,7 @@ impl Crew {
     pub fn start(starter: &Starter<'_>, ranks: impl IntoIterator<Item = u32>) -> Result<Self> {
         let mut crew = Self {
             members: Vec::new(),
-            host: super::host_name(),
+            host: crate::machine::host_name(),
             has_groups: starter.makes_groups(),
             holds_output: false,
         };
@@ -64,9 +64,9 @@ impl Crew {
             let member = starter.start(rank, index);
             match member.and_then(|started| Member::new(rank, started)) {
                 Ok(member) => crew.members.push(member),
-                Err(failure) => {
+                Err(error) => {
                     crew.abandon();
-                    return Err(failure);
+                    return Err(error);
                 }
             }
         }
@@ -268,5 +268,5 @@ impl Stream {
 pub fn unblocked(pipe: &OwnedFd) -> Result<()> {
     rustix::fs::fcntl_getfl(pipe)
         .and_then(|flags| rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK))
-        .map_err(|errno| Failure::system("use a pipe to a process", errno))
+        .map_err(|errno| Error::system("use a pipe to a process", errno))
 }

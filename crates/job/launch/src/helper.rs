@@ -1,30 +1,29 @@
-//! `bcl run-remote`: what `bcl run` starts on another host. It starts the processes there, reports what happens
+//! What a launcher starts on another host, as `bcl run-remote`. It starts the processes there, reports what happens
 //! to them on its output, takes orders from its input, and ends them when its launcher is gone.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
 use bcl::{Folder, detect_node};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::crew::{Crew, unblocked};
-use super::hosts::frame::{Begin, Down, GREETING, Hello, Inbox, Message, Up};
-use super::hosts::pulse::Pulse;
-use super::launch::{Starter, Streams};
-use super::signals::{Signal, Signals};
-use super::site::{Order, Report, Site};
-use super::supervise::{GRACE, until};
-use crate::failure::{Failure, Result};
+use crate::crew::{Crew, unblocked};
+use crate::error::{Error, Result};
+use crate::hosts::frame::{Begin, Down, GREETING, Hello, Inbox, Message, Up};
+use crate::hosts::pulse::Pulse;
+use crate::process::{Starter, Streams};
+use crate::signals::{Signal, Signals};
+use crate::site::{Order, Report, Site};
+use crate::supervise::{GRACE, until};
 
 /// Bytes that wait for a slow launcher before the processes' output stays in their pipes.
 const BACKLOG_MAX: usize = 1 << 20;
 
-/// Serves one launcher to the end.
-pub fn run() -> Result<ExitCode> {
-    super::raise_descriptor_limit();
+/// Serves one launcher, over the standard streams, to the end. Call from the main thread, before any other starts.
+pub fn serve() -> Result<()> {
+    crate::machine::raise_descriptor_limit();
     let signals = Signals::take()?;
     let (from, to) = (own(rustix::stdio::stdin())?, own(rustix::stdio::stdout())?);
     let mut helper = Helper {
@@ -42,7 +41,7 @@ pub fn run() -> Result<ExitCode> {
     };
     helper.say(&Up::Hello(Hello {
         version: env!("CARGO_PKG_VERSION").into(),
-        host: super::host_name(),
+        host: crate::machine::host_name(),
         node: detect_node()
             .map(|(node, _)| node.to_string())
             .map_err(|error| error.to_string()),
@@ -54,7 +53,7 @@ pub fn run() -> Result<ExitCode> {
         // What was killed could not take its names with it. That some may stay is no reason to fail.
         let _ = folder.sweep();
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 struct Helper {
@@ -135,7 +134,7 @@ impl Helper {
         let timeout = timeout.min().map(until);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(Failure::system("wait for the processes", errno)),
+            Err(errno) => Err(Error::system("wait for the processes", errno)),
         }
     }
 
@@ -202,8 +201,11 @@ impl Helper {
                 self.input.pipe = crew.take_input();
                 self.crew = Some(crew);
             }
-            Err(Failure { text, status }) => {
-                self.say(&Up::Report(Report::CannotStart { text, status }));
+            Err(error) => {
+                self.say(&Up::Report(Report::CannotStart {
+                    text: error.to_string(),
+                    status: error.status(),
+                }));
                 self.is_done = true;
             }
         }
@@ -286,7 +288,7 @@ impl Helper {
 /// A standard stream that does not make us wait.
 fn own(stream: BorrowedFd<'_>) -> Result<OwnedFd> {
     let own = stream.as_fd().try_clone_to_owned();
-    let own = own.map_err(|error| Failure::system("use a standard stream", error))?;
+    let own = own.map_err(|error| Error::system("use a standard stream", error))?;
     unblocked(&own)?;
     Ok(own)
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::super::launch::Task;
-use super::super::outcome::Ended;
-use super::super::site::{Order, Report};
+use crate::outcome::Ended;
+use crate::process::Task;
+use crate::site::{Order, Report};
 
 /// Where the helper's frames begin.
 pub const GREETING: &[u8] = b"\0bcl run 1\n";

@@ -5,20 +5,17 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::arguments::Arguments;
-use super::exchange::Exchange;
-use super::outcome;
-use super::outlet::Outlet;
-use super::signals::{Signal, Signals};
-use super::site::{Order, Report, Site};
-use crate::failure::{Failure, Result};
+use crate::error::{Error, Result, UNREACHED};
+use crate::exchange::Exchange;
+use crate::outcome;
+use crate::outlet::Outlet;
+use crate::signals::{Signal, Signals};
+use crate::site::{Order, Report, Site};
 
 /// What a process that was told to end may take for it.
 pub const GRACE: Duration = Duration::from_secs(2);
 /// Status after `--timeout`, as `timeout(1)` has it.
 const TIMED_OUT: u8 = 124;
-/// Status when a host cannot be reached or is lost, as `ssh` has it.
-pub const UNREACHED: u8 = 255;
 
 /// A job from its start to its end, whatever sites its processes are at.
 pub struct Supervisor<'a> {
@@ -50,7 +47,7 @@ enum Ending {
 
 impl<'a> Supervisor<'a> {
     pub fn new(
-        arguments: &Arguments,
+        deadline: Option<Instant>,
         signals: &'a Signals,
         sites: Vec<Box<dyn Site>>,
         homes: Vec<usize>,
@@ -62,7 +59,7 @@ impl<'a> Supervisor<'a> {
             exchange: Exchange::new(homes.len()),
             homes,
             outlet,
-            deadline: arguments.deadline(),
+            deadline,
             share_terminal: false,
             status: 0,
             ending: Ending::No,
@@ -123,7 +120,7 @@ impl<'a> Supervisor<'a> {
         self.sites.iter().for_each(|site| site.add_to(&mut fds));
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(Failure::system("wait for the processes", errno)),
+            Err(errno) => Err(Error::system("wait for the processes", errno)),
         }
     }
 

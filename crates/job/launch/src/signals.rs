@@ -3,8 +3,7 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::failure::{Failure, Result};
-use crate::interrupt;
+use crate::error::{Error, Result};
 
 /// What is passed on to the processes of the job.
 const FORWARDED: [libc::c_int; 5] = [
@@ -32,15 +31,15 @@ pub struct Signals(OwnedFd);
 impl Signals {
     /// From now on the launcher's signals come here.
     pub fn take() -> Result<Self> {
-        let mut wanted = interrupt::heeded(&FORWARDED);
+        let mut wanted = heeded(&FORWARDED);
         wanted.push(libc::SIGCHLD);
-        let set = interrupt::block(&wanted);
+        let set = block(&wanted);
         // SAFETY: the set was filled in by `block`; the descriptor that comes is ours.
         let fd = unsafe {
             let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
             if fd < 0 {
                 let error = std::io::Error::last_os_error();
-                return Err(Failure::system("watch for signals", error));
+                return Err(Error::system("watch for signals", error));
             }
             OwnedFd::from_raw_fd(fd)
         };
@@ -87,5 +86,33 @@ pub fn unblock() {
             libc::sigaddset(set.as_mut_ptr(), signal);
         }
         libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Those that whoever started us has not told us to ignore, as `nohup` does with SIGHUP.
+pub fn heeded(signals: &[libc::c_int]) -> Vec<libc::c_int> {
+    let is_ignored = |signal| {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: a null new action only asks; the old one is written before it is read, if the call works.
+        unsafe {
+            libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+                && action.assume_init().sa_sigaction == libc::SIG_IGN
+        }
+    };
+    let all = signals.iter().copied();
+    all.filter(|signal| !is_ignored(*signal)).collect()
+}
+
+/// Blocks signals in this thread, and in the threads and programs that it starts.
+pub fn block(signals: &[libc::c_int]) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset fills the set in; the other calls only read or add to it.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+        set.assume_init()
     }
 }

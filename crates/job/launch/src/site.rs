@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use rustix::event::PollFd;
 
-use super::outcome::Ended;
-use crate::failure::Result;
+use crate::error::Result;
+use crate::outcome::Ended;
 
 /// What happens to a process of the job.
 #[derive(Debug, PartialEq, Eq)]

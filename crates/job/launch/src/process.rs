@@ -12,9 +12,9 @@ use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use super::{outlet, signals};
-use crate::cores;
-use crate::failure::{Failure, Result};
+use crate::cores::allowed_cores;
+use crate::error::{Error, Result};
+use crate::{outlet, signals};
 
 /// Statuses that shells have for programs they cannot start.
 const NOT_FOUND: u8 = 127;
@@ -74,7 +74,7 @@ impl<'a> Starter<'a> {
         Ok(Self {
             task,
             streams,
-            cores: cores::allowed()?,
+            cores: allowed_cores()?,
         })
     }
 
@@ -90,12 +90,12 @@ impl<'a> Starter<'a> {
             .task
             .program
             .split_first()
-            .ok_or_else(|| Failure::usage("which program?"))?;
+            .ok_or_else(|| Error::Plan("which program?".into()))?;
         let (launch, theirs) = UnixStream::pair()
-            .map_err(|error| Failure::system("make a socket for the job", error))?;
+            .map_err(|error| Error::system("make a socket for the job", error))?;
         launch
             .set_nonblocking(true)
-            .map_err(|error| Failure::system("make a socket for the job", error))?;
+            .map_err(|error| Error::system("make a socket for the job", error))?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -178,7 +178,7 @@ impl<'a> Starter<'a> {
 
 /// Checked beforehand: afterwards a missing folder looks like a missing program.
 fn enter(command: &mut Command, folder: &Path) -> Result<()> {
-    let failed = |error| Failure::system(format_args!("enter {}", folder.display()), error);
+    let failed = |error| Error::system(format_args!("enter {}", folder.display()), error);
     let is_folder = std::fs::metadata(folder).map_err(failed)?.is_dir();
     if !is_folder {
         return Err(failed(std::io::ErrorKind::NotADirectory.into()));
@@ -187,7 +187,7 @@ fn enter(command: &mut Command, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn cannot_start(program: &Path, error: &std::io::Error) -> Failure {
+fn cannot_start(program: &Path, error: &std::io::Error) -> Error {
     let (status, why) = match error.kind() {
         std::io::ErrorKind::NotFound => (
             NOT_FOUND,
@@ -199,8 +199,9 @@ fn cannot_start(program: &Path, error: &std::io::Error) -> Failure {
         ),
         _ => (NOT_EXECUTABLE, error.to_string()),
     };
-    Failure {
-        text: format!("cannot start {}: {why}", program.display()),
+    Error::CannotStart {
+        program: program.display().to_string(),
+        why,
         status,
     }
 }

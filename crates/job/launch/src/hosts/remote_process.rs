@@ -10,15 +10,15 @@ use bcl::{JobKey, Nodes};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::super::launch::Task;
-use super::super::outcome;
-use super::super::site::{Order, Report, Site};
-use super::super::supervise::{GRACE, until};
 use super::frame::Begin;
 use super::link::Link;
 use super::list::Host;
-use super::shell::{Shell, ShellOptions};
-use crate::failure::{Failure, Result};
+use super::shell::{RemoteShell, Shell};
+use crate::error::{Error, Result};
+use crate::outcome;
+use crate::process::Task;
+use crate::site::{Order, Report, Site};
+use crate::supervise::{GRACE, until};
 
 /// How long the host may be silent.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,21 +35,21 @@ pub struct RemoteProcess {
 }
 
 impl RemoteProcess {
-    /// Starts `bcl` there with these arguments, silent but for its errors.
+    /// Starts the helper's program (`bcl`) there with these arguments, silent but for its errors.
     pub fn start(
         host: &Host,
-        shell: &ShellOptions,
+        shell: &RemoteShell,
         arguments: impl IntoIterator<Item = OsString>,
         key: &JobKey,
     ) -> Result<Self> {
-        let nodes = Nodes::load().map_err(|error| Failure::new(error.to_string()))?;
+        let nodes = Nodes::load().map_err(Error::configuration)?;
         let shell = Shell::new(shell)?;
         let (mut links, numbers) =
             super::connect(std::slice::from_ref(host), &shell, &nodes, || None)?;
         let (Some(mut link), Some(number)) = (links.pop(), numbers.first()) else {
             unreachable!("there is a link for each host");
         };
-        let program = std::iter::once(shell.remote_bcl.into_os_string()).chain(arguments);
+        let program = std::iter::once(shell.helper.into_os_string()).chain(arguments);
         link.begin(Begin {
             task: Task {
                 program: program.collect(),
@@ -62,7 +62,7 @@ impl RemoteProcess {
             ranks: vec![RANK],
             patience: PATIENCE,
         });
-        let failed = |error| Failure::system("look after a process on another host", error);
+        let failed = |error| Error::system("look after a process on another host", error);
         let (stopped, stop) =
             pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
         let ended = Arc::default();

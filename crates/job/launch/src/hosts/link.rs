@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-use super::super::crew::unblocked;
-use super::super::site::{Order, Report, Site};
 use super::frame::{Begin, Down, Hello, Inbox, Message, Up};
 use super::pulse::Pulse;
-use crate::failure::{Failure, Result};
+use crate::crew::unblocked;
+use crate::error::{Error, Result};
+use crate::site::{Order, Report, Site};
 
 /// Bytes read at a time, so that no host can keep the others waiting.
 const PORTION: usize = 1 << 20;
@@ -55,11 +55,11 @@ impl Link {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut child = shell.spawn().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Failure::new(format!(
+            std::io::ErrorKind::NotFound => Error::Configuration(format!(
                 "cannot start {name} to reach host {host}: there is no such program; install it (Debian: \
                  openssh-client), or name another one with --launcher or BCL_LAUNCHER"
             )),
-            _ => Failure::system(format_args!("start {name} to reach host {host}"), error),
+            _ => Error::system(format_args!("start {name} to reach host {host}"), error),
         })?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both were asked for as pipes");
