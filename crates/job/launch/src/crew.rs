@@ -4,11 +4,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Child;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::error::{Error, Result};
 use crate::process::{Started, Starter};
@@ -17,7 +18,10 @@ use crate::site::{Order, Report, Site};
 /// Bytes taken from a stream at a time, so that no process can keep the others waiting.
 const PORTION: usize = 64 << 10;
 
-/// The processes that this host has of a job.
+/// How often to look whether a process has ended where nothing says so.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// See the module.
 pub struct Crew {
     members: Vec<Member>,
     host: String,
@@ -31,6 +35,8 @@ struct Member {
     rank: u32,
     child: Child,
     is_running: bool,
+    /// Its pidfd, which says when it has ended: no signal of this process is needed for that.
+    end: Option<OwnedFd>,
     launch: Launch,
     streams: Vec<Stream>,
     input: Option<OwnedFd>,
@@ -100,14 +106,18 @@ impl Site for Crew {
             let is_wanted = |stream: &&Stream| stream.is_open && !self.holds_output;
             let streams = member.streams.iter().filter(is_wanted);
             fds.extend(streams.map(|stream| PollFd::new(&stream.from, PollFlags::IN)));
+            let end = member.end.as_ref().filter(|_| member.is_running);
+            fds.extend(end.map(|end| PollFd::new(end, PollFlags::IN)));
         }
     }
 
     fn next_time(&self) -> Option<Instant> {
-        None
+        let mut running = self.members.iter().filter(|member| member.is_running);
+        let has_unwatched = running.any(|member| member.end.is_none());
+        has_unwatched.then(|| Instant::now() + LOOK)
     }
 
-    fn advance(&mut self, has_child_ended: bool, reports: &mut Vec<Report>) -> Result<()> {
+    fn advance(&mut self, reports: &mut Vec<Report>) {
         for member in &mut self.members {
             if !self.holds_output {
                 for stream in &mut member.streams {
@@ -116,11 +126,8 @@ impl Site for Crew {
             }
             member.launch.read(member.rank, reports);
             member.launch.flush();
-            if has_child_ended {
-                member.reap(reports);
-            }
+            member.reap(reports);
         }
-        Ok(())
     }
 
     fn obey(&mut self, order: &Order) {
@@ -174,6 +181,7 @@ impl Member {
         }
         Ok(Self {
             rank,
+            end: pidfd(&started.child),
             child: started.child,
             is_running: true,
             launch: Launch {
@@ -262,6 +270,12 @@ impl Stream {
             }
         }
     }
+}
+
+/// A sandbox may refuse it.
+fn pidfd(child: &Child) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
 /// Makes reads and writes return instead of waiting.

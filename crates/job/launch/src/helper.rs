@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::hosts::frame::{Begin, Down, GREETING, Hello, Inbox, Message, Up};
 use crate::hosts::pulse::Pulse;
 use crate::process::{Starter, Streams};
-use crate::signals::{Signal, Signals};
+use crate::signals::Signals;
 use crate::site::{Order, Report, Site};
 use crate::supervise::{GRACE, until};
 
@@ -94,16 +94,12 @@ impl Helper {
 
     fn turn(&mut self) -> Result<()> {
         self.wait()?;
-        let mut has_child_ended = false;
-        while let Some(signal) = self.signals.next() {
-            match signal {
-                Signal::Child => has_child_ended = true,
-                Signal::Forward(_) | Signal::FromTerminal(_) => self.lose_launcher(),
-            }
+        while self.signals.next().is_some() {
+            self.lose_launcher();
         }
         self.read();
         self.beat();
-        self.advance_crew(has_child_ended)?;
+        self.advance_crew();
         self.feed();
         self.flush();
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
@@ -127,11 +123,18 @@ impl Helper {
         }
         if let Some(crew) = &mut self.crew {
             crew.holds_output = is_behind;
+        }
+        let crew = self.crew.as_ref();
+        if let Some(crew) = crew {
             crew.add_to(&mut fds);
         }
         let beat = self.pulse.as_ref().filter(|_| self.to.is_some());
-        let timeout = self.kill_at.into_iter().chain(beat.map(Pulse::next_time));
-        let timeout = timeout.min().map(until);
+        let times = [
+            self.kill_at,
+            beat.map(Pulse::next_time),
+            crew.and_then(Site::next_time),
+        ];
+        let timeout = times.into_iter().flatten().min().map(until);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for the processes", errno)),
@@ -211,17 +214,16 @@ impl Helper {
         }
     }
 
-    fn advance_crew(&mut self, has_child_ended: bool) -> Result<()> {
+    fn advance_crew(&mut self) {
         let Some(crew) = &mut self.crew else {
-            return Ok(());
+            return;
         };
         let mut reports = Vec::new();
-        crew.advance(has_child_ended, &mut reports)?;
+        crew.advance(&mut reports);
         self.is_done |= !crew.is_running();
         for report in reports {
             self.say(&Up::Report(report));
         }
-        Ok(())
     }
 
     /// Gives rank 0 its input. What it does not want is thrown away.

@@ -1,4 +1,4 @@
-//! Signals to the launcher, as something to poll for.
+//! Signals to the launcher, as something to poll for, and what commands need beside that.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -16,24 +16,22 @@ const FORWARDED: [libc::c_int; 5] = [
 
 /// A signal that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// A process of the job has ended.
-    Child,
+pub(crate) enum Signal {
     /// To be passed on.
     Forward(libc::c_int),
     /// From the terminal, which has sent it to the whole job already.
     FromTerminal(libc::c_int),
 }
 
-/// Signals, blocked and waiting in a descriptor.
+/// The signals that a job is to get from this process: SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2.
+#[derive(Debug)]
 pub struct Signals(OwnedFd);
 
 impl Signals {
-    /// From now on the launcher's signals come here.
+    /// From now on these signals come here: they are blocked in this thread and in those that it starts. Call before any
+    /// other thread starts.
     pub fn take() -> Result<Self> {
-        let mut wanted = heeded(&FORWARDED);
-        wanted.push(libc::SIGCHLD);
-        let set = block(&wanted);
+        let set = block(&heeded(&FORWARDED));
         // SAFETY: the set was filled in by `block`; the descriptor that comes is ours.
         let fd = unsafe {
             let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
@@ -47,7 +45,7 @@ impl Signals {
     }
 
     /// The next signal that waits.
-    pub fn next(&self) -> Option<Signal> {
+    pub(crate) fn next(&self) -> Option<Signal> {
         const LEN: usize = size_of::<libc::signalfd_siginfo>();
         let mut bytes = [0u8; LEN];
         let got = rustix::io::read(&self.0, &mut bytes);
@@ -62,7 +60,6 @@ impl Signals {
         };
         let signal = info.ssi_signo as libc::c_int;
         Some(match (signal, info.ssi_code) {
-            (libc::SIGCHLD, _) => Signal::Child,
             (signal, libc::SI_KERNEL) => Signal::FromTerminal(signal),
             (signal, _) => Signal::Forward(signal),
         })
@@ -76,12 +73,11 @@ impl AsFd for Signals {
 }
 
 /// Undoes the launcher's blocking in a process that it starts: a program inherits what is blocked.
-pub fn unblock() {
+pub(crate) fn unblock() {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset fills the set in; the calls are allowed between fork and exec.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
         for signal in FORWARDED {
             libc::sigaddset(set.as_mut_ptr(), signal);
         }

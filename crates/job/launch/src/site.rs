@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use rustix::event::PollFd;
 
-use crate::error::Result;
 use crate::outcome::Ended;
 
 /// What happens to a process of the job.
@@ -45,8 +44,8 @@ pub trait Site {
     fn add_to<'a>(&'a self, fds: &mut Vec<PollFd<'a>>);
     /// When to look here again even if nothing comes.
     fn next_time(&self) -> Option<Instant>;
-    /// Takes in what has come. `has_child_ended`: the kernel says so of some child of this process.
-    fn advance(&mut self, has_child_ended: bool, reports: &mut Vec<Report>) -> Result<()>;
+    /// Takes in what has come.
+    fn advance(&mut self, reports: &mut Vec<Report>);
     /// Does what it is told, as far as it can without waiting.
     fn obey(&mut self, order: &Order);
     /// Whether reports may still come.

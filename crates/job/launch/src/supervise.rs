@@ -7,6 +7,8 @@ use rustix::io::Errno;
 
 use crate::error::{Error, Result, UNREACHED};
 use crate::exchange::Exchange;
+use crate::launch::Launch;
+use crate::notice::{Listener, Notice, Outcome};
 use crate::outcome;
 use crate::outlet::Outlet;
 use crate::signals::{Signal, Signals};
@@ -17,9 +19,10 @@ pub const GRACE: Duration = Duration::from_secs(2);
 /// Status after `--timeout`, as `timeout(1)` has it.
 const TIMED_OUT: u8 = 124;
 
-/// A job from its start to its end, whatever sites its processes are at.
-pub struct Supervisor<'a> {
-    signals: &'a Signals,
+/// See the module.
+pub struct Supervisor {
+    signals: Option<Signals>,
+    listener: Listener,
     sites: Vec<Box<dyn Site>>,
     /// In which of them each rank runs.
     homes: Vec<usize>,
@@ -29,8 +32,8 @@ pub struct Supervisor<'a> {
     deadline: Option<Instant>,
     /// Whether a Ctrl-C reaches the processes without our help.
     share_terminal: bool,
-    /// What the job is worth so far; the first failure counts.
-    status: u8,
+    /// So far; the first failure counts.
+    outcome: Outcome,
     ending: Ending,
 }
 
@@ -45,65 +48,57 @@ enum Ending {
     Abandoned,
 }
 
-impl<'a> Supervisor<'a> {
+impl Supervisor {
     pub fn new(
-        deadline: Option<Instant>,
-        signals: &'a Signals,
+        launch: Launch,
         sites: Vec<Box<dyn Site>>,
         homes: Vec<usize>,
         outlet: Outlet,
     ) -> Self {
         Self {
-            signals,
+            deadline: launch.deadline(),
+            signals: launch.signals,
+            listener: launch.listener,
             sites,
             exchange: Exchange::new(homes.len()),
             homes,
             outlet,
-            deadline,
             share_terminal: false,
-            status: 0,
+            outcome: Outcome {
+                status: 0,
+                failure: None,
+            },
             ending: Ending::No,
         }
     }
 
     /// The processes belong to the process group of the terminal, which signals all of them itself.
-    pub fn sharing_the_terminal(self) -> Self {
-        Self {
-            share_terminal: true,
-            ..self
-        }
+    pub fn sharing_the_terminal(mut self) -> Self {
+        self.share_terminal = true;
+        self
     }
 
-    /// Returns when the last process has ended, with the status of the job.
-    pub fn run(mut self) -> Result<u8> {
-        let outcome = self.run_to_end();
-        if outcome.is_err() {
-            self.sites.iter_mut().for_each(|site| site.abandon());
-        }
-        outcome.map(|()| self.status)
-    }
-
-    fn run_to_end(&mut self) -> Result<()> {
+    /// Returns when the last process has ended.
+    pub fn run(&mut self) -> Result<Outcome> {
         while self.sites.iter().any(|site| site.is_running()) {
             self.turn()?;
         }
-        self.outlet.finish()
+        self.outlet.finish()?;
+        Ok(self.outcome.clone())
     }
 
     /// Waits for something and deals with it.
     fn turn(&mut self) -> Result<()> {
         self.wait()?;
-        let mut has_child_ended = false;
-        while let Some(signal) = self.signals.next() {
+        while let Some(signal) = self.signals.as_ref().and_then(Signals::next) {
             match signal {
-                Signal::Child => has_child_ended = true,
                 Signal::Forward(signal) => self.tell_all(&Order::Signal(signal)),
                 Signal::FromTerminal(signal) => self.on_terminal(signal),
             }
         }
         let mut reports = Vec::new();
         for site in &mut self.sites {
-            site.advance(has_child_ended, &mut reports)?;
+            site.advance(&mut reports);
         }
         for report in reports {
             self.on_report(report)?;
@@ -116,7 +111,10 @@ impl<'a> Supervisor<'a> {
     fn wait(&mut self) -> Result<()> {
         let of_sites = self.sites.iter().filter_map(|site| site.next_time());
         let timeout = of_sites.chain(self.next_time()).min().map(until);
-        let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
+        let signals = self.signals.iter();
+        let mut fds: Vec<_> = signals
+            .map(|signals| PollFd::new(signals, PollFlags::IN))
+            .collect();
         self.sites.iter().for_each(|site| site.add_to(&mut fds));
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -138,8 +136,8 @@ impl<'a> Supervisor<'a> {
         }
         match self.ending {
             Ending::No => {
-                eprintln!("bcl: the job has reached its --timeout; ending it");
-                self.fail(TIMED_OUT);
+                (self.listener)(&Notice::TimedOut);
+                self.fail(TIMED_OUT, Notice::TimedOut.to_string());
             }
             Ending::KillAt(_) => self.kill_all(),
             Ending::AbandonAt(_) => {
@@ -169,7 +167,9 @@ impl<'a> Supervisor<'a> {
             Report::Said { rank, bytes } => {
                 let is_blob = self.exchange.take_in(rank as usize, &bytes);
                 if is_blob.is_err() {
-                    eprintln!("bcl: rank {rank} uses BCL_LAUNCH_FD for something else");
+                    (self.listener)(&Notice::Nonsense {
+                        process: format!("rank {rank}"),
+                    });
                     self.dismiss(rank as usize);
                 }
             }
@@ -178,11 +178,11 @@ impl<'a> Supervisor<'a> {
                 if how.status() != 0 {
                     let host = self.sites[self.homes[rank as usize]].host();
                     let who = outcome::describe(rank, host, pid, how);
-                    self.fail_first(&who, how.status());
+                    self.fail_first(who, how.status());
                 }
             }
-            Report::CannotStart { text, status } => self.fail_first(&text, status),
-            Report::Lost { text } => self.fail_first(&text, UNREACHED),
+            Report::CannotStart { text, status } => self.fail_first(text, status),
+            Report::Lost { text } => self.fail_first(text, UNREACHED),
         }
         Ok(())
     }
@@ -212,18 +212,23 @@ impl<'a> Supervisor<'a> {
     }
 
     /// The first failure is the job's; those that follow from it are not worth a word.
-    fn fail_first(&mut self, what: &str, status: u8) {
+    fn fail_first(&mut self, what: String, status: u8) {
         if self.ending == Ending::No {
-            let others = self.sites.iter().any(|site| site.is_running());
-            let then = if others { "; ending the others" } else { "" };
-            eprintln!("bcl: {what}{then}");
-            self.fail(status);
+            let ends_others = self.sites.iter().any(|site| site.is_running());
+            (self.listener)(&Notice::Failed {
+                what: what.clone(),
+                ends_others,
+            });
+            self.fail(status, what);
         }
     }
 
     /// The job is lost: everybody is told to end.
-    fn fail(&mut self, status: u8) {
-        self.status = status;
+    fn fail(&mut self, status: u8, what: String) {
+        self.outcome = Outcome {
+            status,
+            failure: Some(what),
+        };
         self.ending = Ending::KillAt(Instant::now() + GRACE);
         self.tell_all(&Order::Signal(libc::SIGTERM));
     }
@@ -239,6 +244,13 @@ impl<'a> Supervisor<'a> {
 
     fn tell_all(&mut self, order: &Order) {
         self.sites.iter_mut().for_each(|site| site.obey(order));
+    }
+}
+
+impl Drop for Supervisor {
+    /// Nothing of a job is left behind.
+    fn drop(&mut self) {
+        self.sites.iter_mut().for_each(|site| site.abandon());
     }
 }
 

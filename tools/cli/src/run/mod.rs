@@ -6,17 +6,24 @@ pub mod shell;
 
 use std::process::ExitCode;
 
-use bcl_launch::helper;
 use bcl_launch::signals::Signals;
+use bcl_launch::{Notice, helper};
 
 use crate::failure::Result;
 pub use arguments::Arguments;
 
 /// Runs the job; the status is what its processes deserve.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let launch = arguments.launch()?;
-    let signals = Signals::take()?;
-    Ok(ExitCode::from(launch.run(&signals)?))
+    let launch = arguments.launch()?.signals(Signals::take()?);
+    let outcome = launch.on_notice(say).run()?;
+    Ok(ExitCode::from(outcome.status))
+}
+
+fn say(notice: &Notice) {
+    match notice {
+        Notice::TimedOut => eprintln!("bcl: the job has reached its --timeout; ending it"),
+        notice => eprintln!("bcl: {notice}"),
+    }
 }
 
 /// `bcl run-remote`, which `bcl run` starts on another host.

@@ -313,7 +313,7 @@ impl Site for Link {
         pulse.map(Pulse::next_time)
     }
 
-    fn advance(&mut self, _: bool, reports: &mut Vec<Report>) -> Result<()> {
+    fn advance(&mut self, reports: &mut Vec<Report>) {
         if self.is_open {
             self.flush();
             self.read(reports);
@@ -322,7 +322,6 @@ impl Site for Link {
         if self.is_open {
             self.beat(reports);
         }
-        Ok(())
     }
 
     fn obey(&mut self, order: &Order) {

@@ -19,9 +19,10 @@ use bcl::{JobKey, NodeId, Nodes};
 use rustix::event::{Timespec, poll};
 
 use crate::error::{Error, Result};
+use crate::launch::{Launch, Output};
 use crate::outlet::Outlet;
-use crate::plan::{Launch, Output};
 use crate::process::Task;
+use crate::running::{Running, Sweep};
 use crate::signals::{Signal, Signals};
 use crate::site::{Report, Site};
 use crate::supervise::Supervisor;
@@ -49,36 +50,42 @@ const LOOK: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
-/// Runs the job on these hosts.
-pub fn run(plan: &Launch, signals: &Signals, key: &JobKey) -> Result<u8> {
+/// Starts the job on its hosts.
+pub(crate) fn start(launch: Launch, key: &JobKey) -> Result<Running> {
     let nodes = Nodes::load().map_err(Error::configuration)?;
-    let size = plan.processes as usize;
-    let (hosts, homes) = used(&plan.hosts, &list::place(&plan.hosts, size, plan.map_by));
-    let shell = Shell::new(&plan.shell)?;
-    let outlet = match &plan.output {
+    let size = launch.processes as usize;
+    let (hosts, homes) = used(
+        &launch.hosts,
+        &list::place(&launch.hosts, size, launch.map_by),
+    );
+    let shell = Shell::new(&launch.shell)?;
+    let outlet = match &launch.output {
         Output::Files(folder) => Outlet::files(size, folder)?,
         output => Outlet::shared(size, *output == Output::Labelled),
     };
-    let (mut links, numbers) = connect(&hosts, &shell, &nodes, || interrupted(signals))?;
+    let (mut links, numbers) = connect(&hosts, &shell, &nodes, || {
+        launch.signals.as_ref().and_then(interrupted)
+    })?;
     let here = std::env::current_dir()
         .map_err(|error| Error::system("find the working directory", error))?;
     for (home, link) in links.iter_mut().enumerate() {
         let mut environment = environment_on(numbers[home]);
-        environment.extend(plan.variables.clone());
+        environment.extend(launch.variables.clone());
         let ranks = homes.iter().zip(0..).filter(|(at, _)| **at == home);
         link.begin(Begin {
             task: Task {
                 folder: Some(here.clone()),
-                ..plan.task(key, environment)
+                ..launch.task(key, environment)
             },
             ranks: ranks.map(|(_, rank)| rank).collect(),
-            patience: plan.patience,
+            patience: launch.patience,
         });
     }
     let sites = links
         .into_iter()
         .map(|link| Box::new(link) as Box<dyn Site>);
-    Supervisor::new(plan.deadline(), signals, sites.collect(), homes, outlet).run()
+    let supervisor = Supervisor::new(launch, sites.collect(), homes, outlet);
+    Ok(Running::new(supervisor, Sweep(None)))
 }
 
 /// Only the hosts that get a process.
@@ -99,9 +106,8 @@ fn used(hosts: &[Host], homes: &[usize]) -> (Vec<Host>, Vec<usize>) {
 
 /// A signal that ends the command.
 fn interrupted(signals: &Signals) -> Option<i32> {
-    std::iter::from_fn(|| signals.next()).find_map(|signal| match signal {
-        Signal::Forward(signal) | Signal::FromTerminal(signal) => Some(signal),
-        Signal::Child => None,
+    signals.next().map(|signal| match signal {
+        Signal::Forward(signal) | Signal::FromTerminal(signal) => signal,
     })
 }
 
@@ -132,7 +138,7 @@ fn connect(
             return Err(Error::Interrupted(signal));
         }
         for link in &mut links {
-            link.advance(false, &mut reports)?;
+            link.advance(&mut reports);
         }
         for report in reports.drain(..) {
             if let Report::Lost { text } = report {

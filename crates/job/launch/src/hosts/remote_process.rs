@@ -124,9 +124,7 @@ fn look_after(mut link: Link, stopped: &OwnedFd, ended: &Mutex<Option<String>>) 
             link.obey(&Order::Signal(libc::SIGTERM));
             give_up_at = Some(Instant::now() + GRACE);
         }
-        if link.advance(false, &mut reports).is_err() {
-            break;
-        }
+        link.advance(&mut reports);
         for report in reports.drain(..) {
             if let Some(how) = told(&link, report) {
                 let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);

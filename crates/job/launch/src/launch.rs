@@ -10,8 +10,10 @@ use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::hosts::{self, Host, MapBy, RemoteShell};
 use crate::machine::raise_descriptor_limit;
+use crate::notice::{Listener, Notice, Outcome};
 use crate::outlet::Outlet;
 use crate::process::{Starter, Streams, Task};
+use crate::running::{Running, Sweep};
 use crate::signals::Signals;
 use crate::supervise::Supervisor;
 
@@ -19,7 +21,20 @@ use crate::supervise::Supervisor;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A job to be started, and how.
-#[derive(Debug, Clone)]
+///
+/// ```no_run
+/// use bcl_launch::{Launch, Output};
+///
+/// # fn main() -> bcl_launch::Result<()> {
+/// let outcome = Launch::new(["./solver", "--steps", "100"], 4)
+///     .hosts(vec!["left:2".parse().unwrap(), "right:2".parse().unwrap()])
+///     .output(Output::Labelled)
+///     .on_notice(|notice| eprintln!("solver: {notice}"))
+///     .run()?;
+/// assert_eq!(outcome.status, 0, "{:?}", outcome.failure);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Launch {
     pub(crate) program: Vec<OsString>,
     pub(crate) processes: u32,
@@ -30,7 +45,9 @@ pub struct Launch {
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) output: Output,
     pub(crate) is_bound: bool,
-    pub(crate) timeout: Option<Duration>,
+    timeout: Option<Duration>,
+    pub(crate) signals: Option<Signals>,
+    pub(crate) listener: Listener,
 }
 
 /// Where processes write.
@@ -58,6 +75,8 @@ impl Launch {
             output: Output::Shared,
             is_bound: false,
             timeout: None,
+            signals: None,
+            listener: Box::new(|_| {}),
         }
     }
 
@@ -101,8 +120,36 @@ impl Launch {
         Self { timeout, ..self }
     }
 
-    /// Runs the job to its end; the status is what its processes deserve.
-    pub fn run(&self, signals: &Signals) -> Result<u8> {
+    /// Passes these signals on to the job. Without this, the signals of this process are no concern of the job's.
+    pub fn signals(self, signals: Signals) -> Self {
+        Self {
+            signals: Some(signals),
+            ..self
+        }
+    }
+
+    /// Who is told what happens to the job.
+    pub fn on_notice(self, listener: impl FnMut(&Notice) + 'static) -> Self {
+        Self {
+            listener: Box::new(listener),
+            ..self
+        }
+    }
+
+    /// Starts the job and waits for its end.
+    ///
+    /// # Errors
+    /// As those of [`start`](Self::start) and [`wait`](Running::wait). A process that fails is no error: see [`Outcome`].
+    pub fn run(self) -> Result<Outcome> {
+        self.start()?.wait()
+    }
+
+    /// Starts the job: returns when its processes have been started or, on other hosts, are about to be. A host may take a
+    /// minute to answer.
+    ///
+    /// # Errors
+    /// What keeps the job from being started, for instance a host that cannot be reached. Nothing is left running then.
+    pub fn start(self) -> Result<Running> {
         if let Output::Files(folder) = &self.output {
             std::fs::create_dir_all(folder).map_err(|error| {
                 Error::system(format_args!("create {}", folder.display()), error)
@@ -111,12 +158,12 @@ impl Launch {
         raise_descriptor_limit();
         let key = JobKey::random().map_err(Error::configuration)?;
         match self.hosts.is_empty() {
-            true => self.run_here(signals, &key),
-            false => hosts::run(self, signals, &key),
+            true => self.start_here(&key),
+            false => hosts::start(self, &key),
         }
     }
 
-    fn run_here(&self, signals: &Signals, key: &JobKey) -> Result<u8> {
+    fn start_here(self, key: &JobKey) -> Result<Running> {
         let folder = Folder::open(Folder::default_path()).map_err(Error::configuration)?;
         let mut environment = self.variables.clone();
         environment.push(("BCL_DIR".into(), folder.path().into()));
@@ -129,17 +176,9 @@ impl Launch {
         let crew = Crew::start(&Starter::new(&task, streams)?, 0..self.processes)?;
         let homes = vec![0; self.processes as usize];
         let outlet = Outlet::shared(homes.len(), self.output == Output::Labelled);
-        let supervisor = Supervisor::new(
-            self.deadline(),
-            signals,
-            vec![Box::new(crew)],
-            homes,
-            outlet,
-        );
-        let status = supervisor.sharing_the_terminal().run();
-        // What was killed could not take its names with it. That some may stay is no reason to fail.
-        let _ = folder.sweep();
-        status
+        let supervisor = Supervisor::new(self, vec![Box::new(crew)], homes, outlet);
+        let sweep = Sweep(Some(folder));
+        Ok(Running::new(supervisor.sharing_the_terminal(), sweep))
     }
 
     /// When the job has lasted long enough.
