@@ -33,13 +33,33 @@ static void start(int number, int size, int fd, char **program) {
     _exit(127);
 }
 
+/* Skips a request, which no launcher has to know, and answers "not supported". */
+static int refuse(int fd) {
+    static const unsigned char not_supported[4] = {1};
+    unsigned char skipped[4096];
+    uint32_t len;
+    if (!read_all(fd, &len, 4)) return 0;
+    for (uint32_t part; len > 0; len -= part) {
+        part = len < sizeof skipped ? len : sizeof skipped;
+        if (!read_all(fd, skipped, part)) return 0;
+    }
+    return write(fd, not_supported, 4) == 4;
+}
+
+/* A blob, or false when the process has ended instead. */
+static int blob(int fd, uint32_t *len, unsigned char *bytes) {
+    do {
+        if (!read_all(fd, len, 4)) return 0;
+    } while (*len >= 0x80000000 && refuse(fd));
+    return *len <= BLOB && read_all(fd, bytes, *len);
+}
+
 /* One exchange: false when a process has ended instead. */
 static int exchange(const int *fds, int size) {
     static unsigned char blobs[MOST][4 + BLOB];
     uint32_t lens[MOST];
-    for (int i = 0; i < size; i++) {
-        if (!read_all(fds[i], &lens[i], 4) || lens[i] > BLOB || !read_all(fds[i], blobs[i], lens[i])) return 0;
-    }
+    for (int i = 0; i < size; i++)
+        if (!blob(fds[i], &lens[i], blobs[i])) return 0;
     for (int to = 0; to < size; to++)
         for (int from = 0; from < size; from++)
             if (write(fds[to], &lens[from], 4) != 4 || write(fds[to], blobs[from], lens[from]) != (ssize_t)lens[from])

@@ -1,8 +1,37 @@
 //! A process in a job: what the launcher (`bcl run`) told it, and meeting the others.
 //!
-//! The launcher sets `BCL_RANK`, `BCL_SIZE`, `BCL_JOB_KEY` and `BCL_LAUNCH_FD`, a stream socket. Over it goes one
-//! kind of talk: each process sends a blob, and when all have, each gets the blobs of all, by rank. A blob
-//! travels as its length, 32 bits little-endian, and its bytes.
+//! # The launch protocol
+//!
+//! What a launcher has to know, all of it. Numbers have 32 bits, little-endian; a *blob* is its length, at most 65,536, and
+//! its bytes; a text is a blob in UTF-8.
+//!
+//! The launcher sets `BCL_RANK` (from 0), `BCL_SIZE`, `BCL_JOB_KEY` (64 hex digits, the same for all) and `BCL_LAUNCH_FD`,
+//! the number of a stream socket that it leaves open for the process. Over it, two things are said.
+//!
+//! **Exchange.** Each process sends a blob, and when all have, each gets the blobs of all, by rank. Who waits for one that
+//! has ended, or has closed its end, waits in vain: the launcher may say so by closing the socket.
+//!
+//! **Requests.** Where a blob could stand, a process may send a request: a number from `0x8000_0000`, which no blob has as
+//! its length; the length of what follows, at most 1 MiB; and that. It says nothing more until it has the answer, which
+//! begins with a number: 0, it is done, and what is said below follows; 1, *not supported*, and nothing follows; 2, refused,
+//! and the reason follows as a text. A launcher that knows no requests, or not this one, skips it and answers 1.
+//!
+//! `0x8000_0001`, *spawn*: start more processes in this job, as a group of their own: with ranks from 0, their number as
+//! size, an exchange among themselves, and the job's key. They belong to the job as all others do, and how they end counts.
+//!
+//! - The request: how many processes; the number of words of the command line, and each as a blob; the number of variables,
+//!   and for each name and value as blobs; the host as a text, empty where the launcher is to choose; a blob for the
+//!   processes.
+//! - The answer, once each has been started or cannot be: for each, by rank, 0 if it runs, else the status that a launcher
+//!   would have ended with (127: no such program, 126: not executable, 255: the host is not reached); its process number, or
+//!   0; and a text, the host that it runs on or why it does not run. Those that could be started run even if others could
+//!   not; nobody has to wait for these in an exchange.
+//!
+//! `0x8000_0002`, *parent*: was this process spawned? The request is empty. The answer: a number, 0 if not, else 1 and the
+//! blob that came with the spawn.
+
+mod answer;
+mod spawn;
 
 use std::io::{Read, Write};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -12,11 +41,16 @@ use bcl_os::{Fd, process};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketType, sockopt};
 
-use bcl_raw::Error;
+use crate::error::Error;
+pub use answer::{Answer, Child, NotStarted, Spawned, request};
+use answer::{put_number, read_number, read_result, read_text};
+pub use spawn::{SPAWN_MAX, Spawn};
 
 /// Longest blob of an exchange, in bytes.
 pub const BLOB_MAX: usize = 64 << 10;
-/// How long a process waits for the others in an exchange.
+/// Longest request to the launcher, in bytes.
+pub const REQUEST_MAX: usize = 1 << 20;
+/// How long a process waits for the others in an exchange, and for the launcher.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// This process's place in its job.
@@ -81,6 +115,93 @@ impl Job {
     /// Number of processes.
     pub fn size(&self) -> u32 {
         self.size
+    }
+
+    /// Has the launcher start more processes in this job. Returns for each, by rank, whether it runs.
+    ///
+    /// They are a group of their own: [`rank`](Self::rank) and [`size`](Self::size) count them only, an
+    /// [`exchange`](Self::exchange) is among them, and [`parent`](Self::parent) gives each the blob of this call. Their key is
+    /// that of the job, so that all can reach each other once they have addresses. They count for the end of the job as all
+    /// others do: it ends with its last process, and if one fails, all are ended. That a process cannot be started ends
+    /// nothing.
+    ///
+    /// Blocks until the launcher has started them or knows that it cannot: for as long as it takes to reach a host, and at
+    /// most 300 seconds without a word. It does not wait for anything that they do.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where the spawn makes no sense, [`Error::Job`] where the launcher cannot spawn, refuses (the
+    /// host is not one of the job's, the job is being ended) or is gone; after the last, the launcher can do no more for this
+    /// process.
+    pub fn spawn(&mut self, spawn: &Spawn) -> Result<Vec<Spawned>, Error> {
+        if let Some(mistake) = spawn.mistake() {
+            return Err(Error::invalid(mistake));
+        }
+        let payload = spawn.to_bytes();
+        if payload.len() > REQUEST_MAX {
+            return Err(Error::invalid(format!(
+                "a spawn with {} bytes of command line, variables and blob: at most {REQUEST_MAX}",
+                payload.len()
+            )));
+        }
+        let mut results = |launcher: &mut Launcher| {
+            let results = (0..spawn.count).map(|_| read_result(launcher));
+            results.collect::<std::io::Result<Vec<_>>>()
+        };
+        self.ask(request::SPAWN, &payload, &mut results)?
+            .ok_or_else(|| {
+                Error::Job(
+                    "this job's launcher cannot start processes in a running job: start the job with bcl run".into(),
+                )
+            })
+    }
+
+    /// What the process that has spawned this one gave along with [`spawn`](Self::spawn); `None` if this one was not spawned.
+    /// Blocks for the launcher's answer, as `spawn` does.
+    pub fn parent(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let mut blob = |launcher: &mut Launcher| match read_number(launcher)? {
+            0 => Ok(None),
+            _ => read_blob(launcher).map(Some),
+        };
+        // Where nobody can spawn, nobody was spawned.
+        let answer = self.ask(request::PARENT, &[], &mut blob)?;
+        Ok(answer.flatten())
+    }
+
+    /// Sends a request; `read` reads what follows where it was done. `None`: it is not supported.
+    fn ask<T>(
+        &mut self,
+        kind: u32,
+        payload: &[u8],
+        read: &mut dyn FnMut(&mut Launcher) -> std::io::Result<T>,
+    ) -> Result<Option<T>, Error> {
+        if self.generation != process::generation() {
+            return Err(Error::ForkedFromJob);
+        }
+        let mut bytes = Vec::with_capacity(8 + payload.len());
+        put_number(&mut bytes, kind as usize);
+        put_number(&mut bytes, payload.len());
+        bytes.extend_from_slice(payload);
+        let launcher = &mut self.launcher;
+        let answer = launcher
+            .write_all(&bytes)
+            .and_then(|()| match read_number(launcher)? {
+                answer::DONE => read(launcher).map(|done| Ok(Some(done))),
+                answer::NOT_SUPPORTED => Ok(Ok(None)),
+                answer::REFUSED => read_text(launcher).map(Err),
+                other => Err(std::io::Error::other(format!("it answers {other}"))),
+            });
+        match answer {
+            Ok(answer) => {
+                answer.map_err(|reason| Error::Job(format!("the launcher refuses: {reason}")))
+            }
+            Err(error) => {
+                // What comes late must not be taken for the answer to something else.
+                let _ = rustix::net::shutdown(&launcher.0, rustix::net::Shutdown::Both);
+                Err(Error::Job(format!(
+                    "the launcher does not answer: {error}; has it ended, or was this process started by something else than bcl run?"
+                )))
+            }
+        }
     }
 
     /// Gives `mine` to all and returns what each has given, by rank. Blocks until all have called it.
