@@ -6,13 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use bcl::job::NotStarted;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::error::{Error, Result};
-use crate::process::{Started, Starter};
+use crate::process::{Setting, Start, Started, Starter, Streams};
+use crate::roster::not_started;
 use crate::site::{Order, Report, Site};
 
 /// Bytes taken from a stream at a time, so that no process can keep the others waiting.
@@ -23,16 +24,20 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// See the module.
 pub struct Crew {
+    setting: Setting,
+    streams: Streams,
     members: Vec<Member>,
+    /// So many, ever.
+    started: usize,
+    /// Not reported yet.
+    news: Vec<Report>,
     host: String,
-    /// Whether each member leads a process group.
-    has_groups: bool,
     /// While it is set, what the processes write stays in their pipes.
     pub holds_output: bool,
 }
 
 struct Member {
-    rank: u32,
+    process: u32,
     child: Child,
     is_running: bool,
     /// Its pidfd, which says when it has ended: no signal of this process is needed for that.
@@ -58,39 +63,62 @@ struct Stream {
 }
 
 impl Crew {
-    /// Starts processes with these ranks, or none.
-    pub fn start(starter: &Starter<'_>, ranks: impl IntoIterator<Item = u32>) -> Result<Self> {
-        let mut crew = Self {
+    /// Nobody yet.
+    pub fn new(setting: Setting, streams: Streams) -> Self {
+        Self {
+            setting,
+            streams,
             members: Vec::new(),
+            started: 0,
+            news: Vec::new(),
             host: crate::machine::host_name(),
-            has_groups: starter.makes_groups(),
             holds_output: false,
-        };
-        for (index, rank) in ranks.into_iter().enumerate() {
-            let member = starter.start(rank, index);
-            match member.and_then(|started| Member::new(rank, started)) {
-                Ok(member) => crew.members.push(member),
-                Err(error) => {
-                    crew.abandon();
-                    return Err(error);
-                }
-            }
         }
-        Ok(crew)
     }
 
-    /// The pipe to rank 0, if it runs here and reads one.
+    fn start(&mut self, start: &Start) {
+        let starter = Starter {
+            setting: &self.setting,
+            streams: &self.streams,
+            start,
+        };
+        for (process, name) in start.processes() {
+            let started = starter.start(process, name, self.started);
+            let member = started.and_then(|started| Member::new(process, started));
+            self.news.push(match member {
+                Ok(member) => {
+                    let pid = member.child.id();
+                    self.members.push(member);
+                    self.started += 1;
+                    Report::Started { process, pid }
+                }
+                Err(why) => Report::NotStarted { process, why },
+            });
+        }
+    }
+
+    /// The pipe to the first process of the job, if it runs here and reads one.
     pub fn take_input(&mut self) -> Option<OwnedFd> {
         let mut members = self.members.iter_mut();
         members.find_map(|member| member.input.take())
     }
 
+    fn talk_to(&mut self, process: u32, say: impl FnOnce(&mut Launch)) {
+        let mut members = self.members.iter_mut();
+        if let Some(member) = members.find(|member| member.process == process) {
+            say(&mut member.launch);
+            member.launch.flush();
+        }
+    }
+
     fn signal(&self, signal: i32) {
+        // Whether each leads a process group.
+        let has_groups = matches!(self.streams, Streams::Piped);
         for member in self.members.iter().filter(|member| member.is_running) {
             let pid = member.child.id() as libc::pid_t;
             // SAFETY: kill touches no memory. The number is that of a child not yet waited for, so nobody
             // else has it, be it as a process or as a group.
-            let _ = unsafe { libc::kill(if self.has_groups { -pid } else { pid }, signal) };
+            let _ = unsafe { libc::kill(if has_groups { -pid } else { pid }, signal) };
         }
     }
 }
@@ -112,44 +140,50 @@ impl Site for Crew {
     }
 
     fn next_time(&self) -> Option<Instant> {
+        if !self.news.is_empty() {
+            return Some(Instant::now());
+        }
         let mut running = self.members.iter().filter(|member| member.is_running);
         let has_unwatched = running.any(|member| member.end.is_none());
         has_unwatched.then(|| Instant::now() + LOOK)
     }
 
     fn advance(&mut self, reports: &mut Vec<Report>) {
+        reports.append(&mut self.news);
         for member in &mut self.members {
             if !self.holds_output {
                 for stream in &mut member.streams {
-                    stream.read(member.rank, PORTION, reports);
+                    stream.read(member.process, PORTION, reports);
                 }
             }
-            member.launch.read(member.rank, reports);
+            member.launch.read(member.process, reports);
             member.launch.flush();
             member.reap(reports);
         }
+        self.members.retain(Member::is_of_use);
     }
 
     fn obey(&mut self, order: &Order) {
-        let (Order::Answer { rank, .. } | Order::Dismiss { rank }) = order else {
-            if let Order::Signal(signal) = order {
-                self.signal(*signal);
-            }
-            return;
-        };
-        let mut members = self.members.iter_mut();
-        let Some(member) = members.find(|member| member.rank == *rank) else {
-            return;
-        };
         match order {
-            Order::Answer { bytes, .. } => member.launch.outbox.extend_from_slice(bytes),
-            _ => member.launch.is_dismissed = true,
+            Order::Start(start) => self.start(start),
+            Order::Signal(signal) => self.signal(*signal),
+            Order::Answer { process, bytes } => self.talk_to(*process, |launch| {
+                launch.outbox.extend_from_slice(bytes);
+            }),
+            Order::Dismiss { process } => {
+                self.talk_to(*process, |launch| launch.is_dismissed = true);
+            }
         }
-        member.launch.flush();
     }
 
     fn is_running(&self) -> bool {
-        self.members.iter().any(|member| member.is_running)
+        !self.news.is_empty() || self.members.iter().any(|member| member.is_running)
+    }
+
+    fn release(&mut self) {}
+
+    fn is_open(&self) -> bool {
+        self.is_running()
     }
 
     fn abandon(&mut self) {
@@ -158,6 +192,7 @@ impl Site for Crew {
             let _ = member.child.wait();
             member.is_running = false;
         }
+        self.news.clear();
     }
 
     fn host(&self) -> &str {
@@ -166,21 +201,25 @@ impl Site for Crew {
 }
 
 impl Member {
-    fn new(rank: u32, started: Started) -> Result<Self> {
+    fn new(process: u32, mut started: Started) -> Result<Self, NotStarted> {
+        if let Err(errno) = started.unblock() {
+            let _ = started.child.kill();
+            let _ = started.child.wait();
+            return Err(not_started(
+                1,
+                format!("cannot use a pipe to a process: {errno}"),
+            ));
+        }
         let outputs = [(started.stdout, false), (started.stderr, true)];
         let streams = outputs.into_iter().filter_map(|(from, is_error)| {
-            let from = from?;
-            Some(unblocked(&from).map(|()| Stream {
-                from,
+            Some(Stream {
+                from: from?,
                 is_error,
                 is_open: true,
-            }))
+            })
         });
-        if let Some(input) = &started.stdin {
-            unblocked(input)?;
-        }
         Ok(Self {
-            rank,
+            process,
             end: pidfd(&started.child),
             child: started.child,
             is_running: true,
@@ -190,9 +229,14 @@ impl Member {
                 is_over: false,
                 is_dismissed: false,
             },
-            streams: streams.collect::<Result<_>>()?,
+            streams: streams.collect(),
             input: started.stdin,
         })
+    }
+
+    /// Whether anything may still come from it.
+    fn is_of_use(&self) -> bool {
+        self.is_running || !self.launch.is_over || self.streams.iter().any(|stream| stream.is_open)
     }
 
     /// Reports its end, and before it all that still lies in its pipes.
@@ -205,10 +249,10 @@ impl Member {
         };
         self.is_running = false;
         for stream in &mut self.streams {
-            stream.read(self.rank, usize::MAX, reports);
+            stream.read(self.process, usize::MAX, reports);
         }
         reports.push(Report::Ended {
-            rank: self.rank,
+            process: self.process,
             pid: self.child.id(),
             how: ended.into(),
         });
@@ -216,19 +260,19 @@ impl Member {
 }
 
 impl Launch {
-    fn read(&mut self, rank: u32, reports: &mut Vec<Report>) {
+    fn read(&mut self, process: u32, reports: &mut Vec<Report>) {
         let mut bytes = [0; 4096];
         while !self.is_over {
             match self.socket.read(&mut bytes) {
                 Ok(len @ 1..) => reports.push(Report::Said {
-                    rank,
+                    process,
                     bytes: bytes[..len].to_vec(),
                 }),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Ok(0) | Err(_) => {
                     self.is_over = true;
-                    reports.push(Report::SaysNoMore { rank });
+                    reports.push(Report::SaysNoMore { process });
                 }
             }
         }
@@ -251,7 +295,7 @@ impl Launch {
 
 impl Stream {
     /// Reads what is there, but not much more than `limit` bytes.
-    fn read(&mut self, rank: u32, limit: usize, reports: &mut Vec<Report>) {
+    fn read(&mut self, process: u32, limit: usize, reports: &mut Vec<Report>) {
         let mut buffer = [0; 16 << 10];
         let mut total = 0;
         while self.is_open && total < limit {
@@ -259,7 +303,7 @@ impl Stream {
                 Ok(len @ 1..) => {
                     total += len;
                     reports.push(Report::Output {
-                        rank,
+                        process,
                         is_error: self.is_error,
                         bytes: buffer[..len].to_vec(),
                     });
@@ -278,9 +322,15 @@ fn pidfd(child: &Child) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
+impl Started {
+    fn unblock(&self) -> Result<(), Errno> {
+        let pipes = [&self.stdin, &self.stdout, &self.stderr];
+        pipes.into_iter().flatten().try_for_each(unblocked)
+    }
+}
+
 /// Makes reads and writes return instead of waiting.
-pub fn unblocked(pipe: &OwnedFd) -> Result<()> {
-    rustix::fs::fcntl_getfl(pipe)
-        .and_then(|flags| rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK))
-        .map_err(|errno| Error::system("use a pipe to a process", errno))
+pub fn unblocked(pipe: &OwnedFd) -> Result<(), Errno> {
+    let flags = rustix::fs::fcntl_getfl(pipe)?;
+    rustix::fs::fcntl_setfl(pipe, flags | OFlags::NONBLOCK)
 }

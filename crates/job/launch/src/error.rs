@@ -17,16 +17,6 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
-    /// The program cannot be started.
-    #[error("cannot start {program}: {why}")]
-    CannotStart {
-        /// Its name, as it was given.
-        program: String,
-        /// The reason, and what to do.
-        why: String,
-        /// As of a shell: 127 if it is not found, else 126.
-        status: u8,
-    },
     /// The nodes file, the socket folder or a new key cannot be had.
     #[error("{0}")]
     Configuration(String),
@@ -39,6 +29,12 @@ pub enum Error {
     /// A signal came before the job was running.
     #[error("interrupted by signal {0}")]
     Interrupted(i32),
+    /// A job that runs will not do what it was told.
+    #[error("{0}")]
+    Refused(String),
+    /// The job has ended.
+    #[error("the job has ended")]
+    Over,
     /// The output of the processes cannot be passed on.
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
@@ -70,13 +66,15 @@ impl Error {
     pub fn status(&self) -> u8 {
         match self {
             Self::Plan(_) => USAGE,
-            Self::CannotStart { status, .. } => *status,
             Self::Unreached(_) => UNREACHED,
             Self::Interrupted(signal) => 128 + (signal & 0x7f) as u8,
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => BROKEN_PIPE,
-            Self::System { .. } | Self::Configuration(_) | Self::Hosts(_) | Self::Output(_) => {
-                FAILED
-            }
+            Self::System { .. }
+            | Self::Configuration(_)
+            | Self::Hosts(_)
+            | Self::Refused(_)
+            | Self::Over
+            | Self::Output(_) => FAILED,
         }
     }
 }

@@ -13,9 +13,9 @@ use crate::crew::{Crew, unblocked};
 use crate::error::{Error, Result};
 use crate::hosts::frame::{Begin, Down, GREETING, Hello, Inbox, Message, Up};
 use crate::hosts::pulse::Pulse;
-use crate::process::{Starter, Streams};
+use crate::process::Streams;
 use crate::signals::Signals;
-use crate::site::{Order, Report, Site};
+use crate::site::{Order, Site};
 use crate::supervise::{GRACE, until};
 
 /// Bytes that wait for a slow launcher before the processes' output stays in their pipes.
@@ -71,7 +71,7 @@ struct Helper {
     pulse: Option<Pulse>,
     /// When those that were told to end are killed.
     kill_at: Option<Instant>,
-    /// Whether there is nothing left to do but to say so.
+    /// Whether the launcher will want nothing more.
     is_done: bool,
 }
 
@@ -85,9 +85,9 @@ struct Input {
 
 impl Helper {
     fn is_over(&self) -> bool {
-        let is_running = self.crew.as_ref().is_some_and(Crew::is_running);
+        let is_running = self.crew.as_ref().is_some_and(Site::is_running);
         match self.to {
-            Some(_) => self.is_done && self.outbox.is_empty(),
+            Some(_) => self.is_done && !is_running && self.outbox.is_empty(),
             None => !is_running,
         }
     }
@@ -184,34 +184,21 @@ impl Helper {
             Down::Order(order) => self.order(&order),
             Down::Input(bytes) => self.input.bytes.extend(bytes),
             Down::InputEnd => self.input.has_ended = true,
+            Down::End => self.is_done = true,
         }
     }
 
     fn begin(&mut self, begin: Begin) {
         self.pulse = Some(Pulse::new(begin.patience));
         let folder = begin
-            .task
+            .setting
             .environment
             .iter()
             .find(|(name, _)| name == "BCL_DIR");
         if let Some((_, folder)) = folder {
             self.folder = folder.into();
         }
-        let started = Starter::new(&begin.task, Streams::Piped)
-            .and_then(|starter| Crew::start(&starter, begin.ranks));
-        match started {
-            Ok(mut crew) => {
-                self.input.pipe = crew.take_input();
-                self.crew = Some(crew);
-            }
-            Err(error) => {
-                self.say(&Up::Report(Report::CannotStart {
-                    text: error.to_string(),
-                    status: error.status(),
-                }));
-                self.is_done = true;
-            }
-        }
+        self.crew = Some(Crew::new(begin.setting, Streams::Piped));
     }
 
     fn advance_crew(&mut self) {
@@ -220,7 +207,6 @@ impl Helper {
         };
         let mut reports = Vec::new();
         crew.advance(&mut reports);
-        self.is_done |= !crew.is_running();
         for report in reports {
             self.say(&Up::Report(report));
         }
@@ -256,6 +242,9 @@ impl Helper {
     fn order(&mut self, order: &Order) {
         if let Some(crew) = &mut self.crew {
             crew.obey(order);
+            if let Some(pipe) = crew.take_input() {
+                self.input.pipe = Some(pipe);
+            }
         }
     }
 
@@ -291,6 +280,6 @@ impl Helper {
 fn own(stream: BorrowedFd<'_>) -> Result<OwnedFd> {
     let own = stream.as_fd().try_clone_to_owned();
     let own = own.map_err(|error| Error::system("use a standard stream", error))?;
-    unblocked(&own)?;
+    unblocked(&own).map_err(|errno| Error::system("use a standard stream", errno))?;
     Ok(own)
 }

@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 use crate::hosts::{self, Host, MapBy, RemoteShell};
 use crate::machine::raise_descriptor_limit;
 use crate::notice::{Listener, Notice, Outcome};
-use crate::outlet::Outlet;
-use crate::process::{Starter, Streams, Task};
+use crate::outlet::{Kind, Outlet};
+use crate::placement::Placement;
+use crate::process::{Setting, Streams};
 use crate::running::{Running, Sweep};
 use crate::signals::Signals;
 use crate::supervise::Supervisor;
@@ -57,7 +58,8 @@ pub enum Output {
     Shared,
     /// There as well, with `[RANK] ` before each line.
     Labelled,
-    /// To files in this folder, which is made: `RANK.out` and `RANK.err`.
+    /// To files in this folder, which is made: `RANK.out` and `RANK.err`. Processes that are spawned are called
+    /// `GROUP.RANK`, with groups from 1.
     Files(PathBuf),
 }
 
@@ -148,7 +150,8 @@ impl Launch {
     /// minute to answer.
     ///
     /// # Errors
-    /// What keeps the job from being started, for instance a host that cannot be reached. Nothing is left running then.
+    /// What keeps the job from being started, for instance a host that cannot be reached. Nothing is left running then. A
+    /// program that cannot be started is no error here, but the failure of the job.
     pub fn start(self) -> Result<Running> {
         if let Output::Files(folder) = &self.output {
             std::fs::create_dir_all(folder).map_err(|error| {
@@ -167,35 +170,32 @@ impl Launch {
         let folder = Folder::open(Folder::default_path()).map_err(Error::configuration)?;
         let mut environment = self.variables.clone();
         environment.push(("BCL_DIR".into(), folder.path().into()));
-        let task = self.task(key, environment);
+        let setting = Setting {
+            key: key.to_hex(),
+            environment,
+            folder: None,
+            is_bound: self.is_bound,
+        };
         let streams = match &self.output {
-            Output::Files(files) => Streams::Files(files),
+            Output::Files(files) => Streams::Files(files.clone()),
             Output::Labelled => Streams::PipedOutput,
             Output::Shared => Streams::Inherited,
         };
-        let crew = Crew::start(&Starter::new(&task, streams)?, 0..self.processes)?;
-        let homes = vec![0; self.processes as usize];
-        let outlet = Outlet::shared(homes.len(), self.output == Output::Labelled);
-        let supervisor = Supervisor::new(self, vec![Box::new(crew)], homes, outlet);
-        let sweep = Sweep(Some(folder));
-        Ok(Running::new(supervisor.sharing_the_terminal(), sweep))
+        let crew = Crew::new(setting, streams);
+        let mut placement = Placement::here();
+        let homes = placement.next(self.processes as usize);
+        let outlet = Outlet::new(Kind::Shared {
+            is_labelled: self.output == Output::Labelled,
+        });
+        let command = self.program.clone();
+        let supervisor = Supervisor::new(self, vec![Box::new(crew)], placement, outlet)?;
+        let supervisor = supervisor.sharing_the_terminal();
+        Running::begin(supervisor, &homes, &command, Sweep(Some(folder)))
     }
 
     /// When the job has lasted long enough.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let timeout = self.timeout;
         timeout.and_then(|timeout| Instant::now().checked_add(timeout))
-    }
-
-    /// What each host is to do.
-    pub(crate) fn task(&self, key: &JobKey, environment: Vec<(OsString, OsString)>) -> Task {
-        Task {
-            program: self.program.clone(),
-            size: self.processes,
-            key: key.to_hex(),
-            environment,
-            folder: None,
-            is_bound: self.is_bound,
-        }
     }
 }

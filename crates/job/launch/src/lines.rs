@@ -1,5 +1,7 @@
 //! Output of the processes, whole lines at a time and labelled, so that they do not mix within a line.
 
+use crate::name::Name;
+
 /// A line that grows longer than this is passed on in pieces.
 const LINE_MAX: usize = 64 << 10;
 
@@ -12,10 +14,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Each line with the rank before it.
-    pub fn labelled(rank: usize) -> Self {
+    /// Each line with the name of the process before it.
+    pub fn labelled(name: Name) -> Self {
         Self {
-            label: Some(format!("[{rank}] ")),
+            label: Some(format!("[{name}] ")),
             rest: Vec::new(),
         }
     }
@@ -72,7 +74,7 @@ mod tests {
 
     #[test]
     fn lines_are_labelled_when_they_are_whole() {
-        let mut lines = Lines::labelled(3);
+        let mut lines = Lines::labelled(Name { group: 0, rank: 3 });
         assert_eq!(lines.push(b"ab"), b"");
         assert_eq!(lines.push(b"c\n\nd"), b"[3] abc\n[3] \n");
         assert_eq!(lines.finish(), b"[3] d\n");
@@ -81,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_does_not_fill_memory() {
-        let mut lines = Lines::labelled(0);
+        let mut lines = Lines::labelled(Name { group: 0, rank: 0 });
         let shown = lines.push(&vec![b'x'; LINE_MAX]);
         assert_eq!(shown.len(), LINE_MAX + "[0] \n".len());
         assert!(lines.finish().is_empty());

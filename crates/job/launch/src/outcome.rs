@@ -3,6 +3,8 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
+use crate::name::Name;
+
 /// How a process ended, wherever it ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Ended {
@@ -33,7 +35,7 @@ impl Ended {
 }
 
 /// Who failed, and how.
-pub fn describe(rank: u32, host: &str, pid: u32, ended: Ended) -> String {
+pub fn describe(name: Name, host: &str, pid: u32, ended: Ended) -> String {
     let how = match ended {
         Ended::Exited(status) => format!("exited with status {status}"),
         Ended::Killed {
@@ -41,14 +43,17 @@ pub fn describe(rank: u32, host: &str, pid: u32, ended: Ended) -> String {
             has_dumped_core,
         } => {
             let core = if has_dumped_core { ", core dumped" } else { "" };
-            format!("was killed by signal {signal}{}{core}", name(signal.into()))
+            format!(
+                "was killed by signal {signal}{}{core}",
+                signal_name(signal.into())
+            )
         }
     };
-    format!("rank {rank} on {host} (pid {pid}) {how}")
+    format!("rank {name} on {host} (pid {pid}) {how}")
 }
 
 /// ` (SIGSEGV)` and the like.
-fn name(signal: i32) -> String {
+fn signal_name(signal: i32) -> String {
     let known = [
         (libc::SIGHUP, "SIGHUP"),
         (libc::SIGINT, "SIGINT"),
@@ -74,6 +79,10 @@ fn name(signal: i32) -> String {
 mod tests {
     use super::*;
 
+    fn name(group: u32, rank: u32) -> Name {
+        Name { group, rank }
+    }
+
     fn ended(raw: i32) -> Ended {
         ExitStatus::from_raw(raw).into()
     }
@@ -87,9 +96,9 @@ mod tests {
     #[test]
     fn the_words_name_rank_host_process_and_cause() {
         assert_eq!(
-            describe(2, "left", 77, ended(libc::SIGSEGV)),
+            describe(name(0, 2), "left", 77, ended(libc::SIGSEGV)),
             "rank 2 on left (pid 77) was killed by signal 11 (SIGSEGV)"
         );
-        assert!(describe(0, "left", 77, ended(3 << 8)).ends_with("exited with status 3"));
+        assert!(describe(name(1, 0), "left", 77, ended(3 << 8)).contains("rank 1.0 on"));
     }
 }

@@ -6,9 +6,21 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::lines::Lines;
+use crate::name::Name;
 
-/// For each process where its two streams go.
-pub struct Outlet(Vec<[Sink; 2]>);
+/// See the module.
+pub struct Outlet {
+    kind: Kind,
+    sinks: Vec<[Sink; 2]>,
+}
+
+/// What is made for a process.
+pub enum Kind {
+    /// Our own streams; each line with its process's name before it, if wanted.
+    Shared { is_labelled: bool },
+    /// Files in a folder: NAME.out and NAME.err.
+    Files(PathBuf),
+}
 
 /// For one stream of one process.
 enum Sink {
@@ -18,29 +30,24 @@ enum Sink {
 }
 
 impl Outlet {
-    /// To our own streams; each line with its process's rank before it, if wanted.
-    pub fn shared(size: usize, is_labelled: bool) -> Self {
-        let lines = |rank: usize| {
-            Sink::Shared(match is_labelled {
-                true => Lines::labelled(rank),
-                false => Lines::plain(),
-            })
-        };
-        Self((0..size).map(|rank| [lines(rank), lines(rank)]).collect())
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            sinks: Vec::new(),
+        }
     }
 
-    /// To files in a folder: RANK.out and RANK.err.
-    pub fn files(size: usize, folder: &Path) -> Result<Self> {
-        let sinks = (0..size).map(|rank| {
-            let [out, err] = create_files(folder, rank)?;
-            Ok([Sink::File(out.0, out.1), Sink::File(err.0, err.1)])
-        });
-        sinks.collect::<Result<_>>().map(Self)
+    /// The processes with the next numbers, all or none of them.
+    pub fn add(&mut self, names: impl Iterator<Item = Name>) -> Result<()> {
+        let sinks = names.map(|name| self.kind.sinks(name));
+        let sinks: Vec<_> = sinks.collect::<Result<_>>()?;
+        self.sinks.extend(sinks);
+        Ok(())
     }
 
     /// A process has written.
-    pub fn write(&mut self, rank: usize, is_error: bool, bytes: &[u8]) -> Result<()> {
-        match &mut self.0[rank][usize::from(is_error)] {
+    pub fn write(&mut self, process: u32, is_error: bool, bytes: &[u8]) -> Result<()> {
+        match &mut self.sinks[process as usize][usize::from(is_error)] {
             Sink::Shared(lines) => show(is_error, &lines.push(bytes)),
             Sink::File(file, path) => file
                 .write_all(bytes)
@@ -50,7 +57,7 @@ impl Outlet {
 
     /// Shows last lines that nothing has ended.
     pub fn finish(&mut self) -> Result<()> {
-        for sinks in &mut self.0 {
+        for sinks in &mut self.sinks {
             for (sink, is_error) in sinks.iter_mut().zip([false, true]) {
                 if let Sink::Shared(lines) = sink {
                     show(is_error, &lines.finish())?;
@@ -61,10 +68,27 @@ impl Outlet {
     }
 }
 
+impl Kind {
+    fn sinks(&self, name: Name) -> Result<[Sink; 2]> {
+        let lines = |is_labelled| {
+            Sink::Shared(match is_labelled {
+                true => Lines::labelled(name),
+                false => Lines::plain(),
+            })
+        };
+        Ok(match self {
+            Self::Shared { is_labelled } => [lines(*is_labelled), lines(*is_labelled)],
+            Self::Files(folder) => {
+                create_files(folder, name)?.map(|(file, path)| Sink::File(file, path))
+            }
+        })
+    }
+}
+
 /// The two files of a process, and what they are called.
-pub fn create_files(folder: &Path, rank: usize) -> Result<[(File, PathBuf); 2]> {
+pub fn create_files(folder: &Path, name: Name) -> Result<[(File, PathBuf); 2]> {
     let create = |kind: &str| {
-        let path = folder.join(format!("{rank}.{kind}"));
+        let path = folder.join(format!("{name}.{kind}"));
         match File::create(&path) {
             Ok(file) => Ok((file, path)),
             Err(error) => Err(Error::system(

@@ -1,19 +1,21 @@
 //! Starting one process of the job: environment, streams, core, and what ties it to the launcher.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use bcl::job::NotStarted;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use crate::cores::allowed_cores;
-use crate::error::{Error, Result};
+use crate::name::Name;
+use crate::roster::not_started;
 use crate::{outlet, signals};
 
 /// Statuses that shells have for programs they cannot start.
@@ -22,11 +24,7 @@ const NOT_EXECUTABLE: u8 = 126;
 
 /// What all processes of a job on one host have in common.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
-    /// The program and its arguments.
-    pub program: Vec<OsString>,
-    /// How many processes the job has, on all hosts.
-    pub size: u32,
+pub struct Setting {
     /// The job's key, in hex.
     pub key: String,
     /// What is set beside what the launcher of the host has in its own environment.
@@ -37,25 +35,53 @@ pub struct Task {
     pub is_bound: bool,
 }
 
-/// Where a process reads and writes.
-#[derive(Debug, Clone, Copy)]
-pub enum Streams<'a> {
-    /// As the launcher does; only rank 0 has input.
+/// Processes of one group, to be started on one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Variables of this group.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The number of the group.
+    pub group: u32,
+    /// How many processes it has, on all hosts.
+    pub size: u32,
+    /// The number in the job of the one with rank 0; the others follow.
+    pub first: u32,
+    /// Those that are meant here.
+    pub ranks: Vec<u32>,
+}
+
+impl Start {
+    /// Their numbers in the job, and what they are called.
+    pub fn processes(&self) -> impl Iterator<Item = (u32, Name)> {
+        let group = self.group;
+        let name = move |rank| Name { group, rank };
+        self.ranks
+            .iter()
+            .map(move |rank| (self.first.saturating_add(*rank), name(*rank)))
+    }
+}
+
+/// Where processes read and write.
+#[derive(Debug, Clone)]
+pub enum Streams {
+    /// As the launcher does; only the job's first process has input.
     Inherited,
     /// Output through pipes, input as before.
     PipedOutput,
-    /// All through pipes; only rank 0 has input. No terminal reaches these processes, and each begins a process
-    /// group, so that a signal reaches what it starts as well.
+    /// All through pipes; only the first has input. No terminal reaches these processes, and each begins a process group,
+    /// so that a signal reaches what it starts as well.
     Piped,
     /// Output to files in this folder, input as before.
-    Files(&'a Path),
+    Files(PathBuf),
 }
 
-/// Starts the processes of a host.
+/// Starts processes of a group.
 pub struct Starter<'a> {
-    task: &'a Task,
-    streams: Streams<'a>,
-    cores: Vec<usize>,
+    pub setting: &'a Setting,
+    pub streams: &'a Streams,
+    pub start: &'a Start,
 }
 
 /// A process that has just been started.
@@ -69,51 +95,32 @@ pub struct Started {
     pub stderr: Option<OwnedFd>,
 }
 
-impl<'a> Starter<'a> {
-    pub fn new(task: &'a Task, streams: Streams<'a>) -> Result<Self> {
-        Ok(Self {
-            task,
-            streams,
-            cores: allowed_cores()?,
-        })
-    }
-
-    /// Whether each process leads a process group.
-    pub fn makes_groups(&self) -> bool {
-        matches!(self.streams, Streams::Piped)
-    }
-
-    /// Starts process `rank`, the one with this `index` on its host. Call from the main thread: the kernel takes
+impl Starter<'_> {
+    /// Starts a process, the one with this `index` on its host. Call from the thread that looks after it: the kernel takes
     /// the death of the calling thread for that of the launcher.
-    pub fn start(&self, rank: u32, index: usize) -> Result<Started> {
-        let (program, arguments) = self
-            .task
-            .program
-            .split_first()
-            .ok_or_else(|| Error::Plan("which program?".into()))?;
-        let (launch, theirs) = UnixStream::pair()
-            .map_err(|error| Error::system("make a socket for the job", error))?;
-        launch
-            .set_nonblocking(true)
-            .map_err(|error| Error::system("make a socket for the job", error))?;
+    pub fn start(&self, process: u32, name: Name, index: usize) -> Result<Started, NotStarted> {
+        let words = self.start.command.split_first();
+        let (program, arguments) = words.ok_or_else(|| failed("which program?"))?;
+        let pair = UnixStream::pair().and_then(|(launch, theirs)| {
+            launch.set_nonblocking(true)?;
+            Ok((launch, theirs))
+        });
+        let (launch, theirs) =
+            pair.map_err(|error| failed(format!("cannot make a socket for the job: {error}")))?;
         let mut command = Command::new(program);
         command
             .args(arguments)
-            .envs(
-                self.task
-                    .environment
-                    .iter()
-                    .map(|(name, value)| (name, value)),
-            )
-            .env("BCL_RANK", rank.to_string())
-            .env("BCL_SIZE", self.task.size.to_string())
-            .env("BCL_JOB_KEY", &self.task.key)
+            .envs(pairs(&self.setting.environment))
+            .envs(pairs(&self.start.environment))
+            .env("BCL_RANK", name.rank.to_string())
+            .env("BCL_SIZE", self.start.size.to_string())
+            .env("BCL_JOB_KEY", &self.setting.key)
             .env("BCL_LAUNCH_FD", theirs.as_raw_fd().to_string());
-        if let Some(folder) = &self.task.folder {
+        if let Some(folder) = &self.setting.folder {
             enter(&mut command, folder)?;
         }
-        self.direct(&mut command, rank)?;
-        self.tie(&mut command, index, theirs.as_raw_fd());
+        self.direct(&mut command, process, name)?;
+        self.tie(&mut command, index, theirs.as_raw_fd())?;
         let mut child = command
             .spawn()
             .map_err(|error| cannot_start(Path::new(program), &error))?;
@@ -126,9 +133,9 @@ impl<'a> Starter<'a> {
         })
     }
 
-    fn direct(&self, command: &mut Command, rank: u32) -> Result<()> {
+    fn direct(&self, command: &mut Command, process: u32, name: Name) -> Result<(), NotStarted> {
         match self.streams {
-            _ if rank > 0 => drop(command.stdin(Stdio::null())),
+            _ if process > 0 => drop(command.stdin(Stdio::null())),
             Streams::Piped => drop(command.stdin(Stdio::piped())),
             _ => {}
         }
@@ -142,7 +149,8 @@ impl<'a> Starter<'a> {
                 command.process_group(0);
             }
             Streams::Files(folder) => {
-                let [(out, _), (err, _)] = outlet::create_files(folder, rank as usize)?;
+                let files = outlet::create_files(folder, name);
+                let [(out, _), (err, _)] = files.map_err(|error| failed(error.to_string()))?;
                 command.stdout(out).stderr(err);
             }
         }
@@ -150,9 +158,11 @@ impl<'a> Starter<'a> {
     }
 
     /// What can only be done in the new process before it becomes the program.
-    fn tie(&self, command: &mut Command, index: usize, launch_fd: i32) {
-        let core = (self.task.is_bound && !self.cores.is_empty())
-            .then(|| self.cores[index % self.cores.len()]);
+    fn tie(&self, command: &mut Command, index: usize, launch_fd: i32) -> Result<(), NotStarted> {
+        let core = match self.setting.is_bound {
+            true => Some(core(index)?),
+            false => None,
+        };
         let launcher = getpid();
         let prepare = move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -173,12 +183,33 @@ impl<'a> Starter<'a> {
         };
         // SAFETY: `prepare` makes system calls only, and allocates nothing.
         unsafe { command.pre_exec(prepare) };
+        Ok(())
     }
 }
 
+fn pairs(variables: &[(OsString, OsString)]) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    let all = variables.iter();
+    all.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+}
+
+/// Round the cores that are allowed.
+fn core(index: usize) -> Result<usize, NotStarted> {
+    let cores = allowed_cores().map_err(|error| failed(error.to_string()))?;
+    match cores.is_empty() {
+        true => Err(failed("no core is allowed to this process")),
+        false => Ok(cores[index % cores.len()]),
+    }
+}
+
+/// Not the program's fault.
+fn failed(why: impl Into<String>) -> NotStarted {
+    not_started(1, why)
+}
+
 /// Checked beforehand: afterwards a missing folder looks like a missing program.
-fn enter(command: &mut Command, folder: &Path) -> Result<()> {
-    let failed = |error| Error::system(format_args!("enter {}", folder.display()), error);
+fn enter(command: &mut Command, folder: &Path) -> Result<(), NotStarted> {
+    let failed =
+        |error: std::io::Error| failed(format!("cannot enter {}: {error}", folder.display()));
     let is_folder = std::fs::metadata(folder).map_err(failed)?.is_dir();
     if !is_folder {
         return Err(failed(std::io::ErrorKind::NotADirectory.into()));
@@ -187,7 +218,7 @@ fn enter(command: &mut Command, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn cannot_start(program: &Path, error: &std::io::Error) -> Error {
+fn cannot_start(program: &Path, error: &std::io::Error) -> NotStarted {
     let (status, why) = match error.kind() {
         std::io::ErrorKind::NotFound => (
             NOT_FOUND,
@@ -199,9 +230,6 @@ fn cannot_start(program: &Path, error: &std::io::Error) -> Error {
         ),
         _ => (NOT_EXECUTABLE, error.to_string()),
     };
-    Error::CannotStart {
-        program: program.display().to_string(),
-        why,
-        status,
-    }
+    let program = program.display();
+    not_started(status, format!("cannot start {program}: {why}"))
 }

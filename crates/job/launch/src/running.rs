@@ -1,8 +1,11 @@
 //! A job that runs.
 
+use std::ffi::OsString;
+
 use bcl::Folder;
 
 use crate::error::Result;
+use crate::handle::Handle;
 use crate::notice::Outcome;
 use crate::supervise::Supervisor;
 
@@ -21,11 +24,23 @@ pub struct Running {
 pub(crate) struct Sweep(pub(crate) Option<Folder>);
 
 impl Running {
-    pub(crate) fn new(supervisor: Supervisor, sweep: Sweep) -> Self {
-        Self {
+    /// Has the job's first processes started at these sites.
+    pub(crate) fn begin(
+        mut supervisor: Supervisor,
+        homes: &[usize],
+        command: &[OsString],
+        sweep: Sweep,
+    ) -> Result<Self> {
+        supervisor.begin(homes, command)?;
+        Ok(Self {
             supervisor,
             _sweep: sweep,
-        }
+        })
+    }
+
+    /// For other threads, to start more processes in this job, or signal all.
+    pub fn handle(&self) -> Handle {
+        self.supervisor.handle()
     }
 
     /// Looks after the job until its last process has ended: exchanges, output, signals. If one fails, the others get

@@ -1,20 +1,21 @@
 //! What travels between the launcher and its helper on another host, over the streams of a remote shell.
 //!
-//! A frame is its kind (one byte), a rank and the length of its payload (32 bits each, little-endian), and the
+//! A frame is its kind (one byte), a number, mostly that of a process, and the length of its payload (32 bits each, little-endian), and the
 //! payload. Before the helper's first frame stands [`GREETING`]: login scripts may have printed something.
 
 use std::time::Duration;
 
+use bcl::job::NotStarted;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Ended;
-use crate::process::Task;
+use crate::process::Setting;
 use crate::site::{Order, Report};
 
 /// Where the helper's frames begin.
 pub const GREETING: &[u8] = b"\0bcl run 1\n";
-/// Longest payload: that of [`Begin`] holds a command line and an environment.
+/// Longest payload: that of a start holds a command line and an environment.
 const PAYLOAD_MAX: usize = 16 << 20;
 /// What may come before the greeting.
 const NOISE_MAX: usize = 64 << 10;
@@ -29,11 +30,10 @@ pub struct Hello {
     pub node: Result<String, String>,
 }
 
-/// What the helper is to start.
+/// What the helper has to know before it starts anything.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
-    pub task: Task,
-    pub ranks: Vec<u32>,
+    pub setting: Setting,
     /// As in [`Pulse::new`].
     pub patience: Duration,
 }
@@ -56,6 +56,8 @@ pub enum Down {
     /// For rank 0.
     Input(Vec<u8>),
     InputEnd,
+    /// There is nothing more to start.
+    End,
     Alive,
 }
 
@@ -71,20 +73,23 @@ mod kind {
     pub const SAID: u8 = 4;
     pub const SAYS_NO_MORE: u8 = 5;
     pub const ENDED: u8 = 6;
-    pub const CANNOT_START: u8 = 7;
-    pub const INPUT_TAKEN: u8 = 8;
+    pub const STARTED: u8 = 7;
+    pub const NOT_STARTED: u8 = 8;
+    pub const INPUT_TAKEN: u8 = 9;
     pub const BEGIN: u8 = 32;
     pub const ANSWER: u8 = 33;
     pub const DISMISS: u8 = 34;
     pub const SIGNAL: u8 = 35;
     pub const INPUT: u8 = 36;
     pub const INPUT_END: u8 = 37;
+    pub const START: u8 = 38;
+    pub const END: u8 = 39;
 }
 
 /// One direction's message, as a frame.
 pub trait Message: Sized {
     fn to_frame(&self) -> Vec<u8>;
-    fn from_frame(kind: u8, rank: u32, payload: Vec<u8>) -> Result<Self, Nonsense>;
+    fn from_frame(kind: u8, process: u32, payload: Vec<u8>) -> Result<Self, Nonsense>;
 }
 
 impl Message for Up {
@@ -95,42 +100,52 @@ impl Message for Up {
             Self::InputTaken(len_bytes) => frame(kind::INPUT_TAKEN, *len_bytes, &[]),
             Self::Report(report) => match report {
                 Report::Output {
-                    rank,
+                    process,
                     is_error: false,
                     bytes,
-                } => frame(kind::OUTPUT, *rank, bytes),
-                Report::Output { rank, bytes, .. } => frame(kind::ERROR_OUTPUT, *rank, bytes),
-                Report::Said { rank, bytes } => frame(kind::SAID, *rank, bytes),
-                Report::SaysNoMore { rank } => frame(kind::SAYS_NO_MORE, *rank, &[]),
-                Report::Ended { rank, pid, how } => frame(kind::ENDED, *rank, &json(&(pid, how))),
-                Report::CannotStart { text, status } => {
-                    frame(kind::CANNOT_START, u32::from(*status), text.as_bytes())
+                } => frame(kind::OUTPUT, *process, bytes),
+                Report::Output { process, bytes, .. } => frame(kind::ERROR_OUTPUT, *process, bytes),
+                Report::Said { process, bytes } => frame(kind::SAID, *process, bytes),
+                Report::SaysNoMore { process } => frame(kind::SAYS_NO_MORE, *process, &[]),
+                Report::Ended { process, pid, how } => {
+                    frame(kind::ENDED, *process, &json(&(pid, how)))
                 }
+                Report::Started { process, pid } => frame(kind::STARTED, *process, &json(pid)),
+                Report::NotStarted { process, why } => frame(
+                    kind::NOT_STARTED,
+                    *process,
+                    &json(&(why.status, &why.reason)),
+                ),
                 Report::Lost { .. } => unreachable!("only the launcher loses a connection"),
             },
         }
     }
 
-    fn from_frame(kind: u8, rank: u32, bytes: Vec<u8>) -> Result<Self, Nonsense> {
+    fn from_frame(kind: u8, process: u32, bytes: Vec<u8>) -> Result<Self, Nonsense> {
         Ok(Self::Report(match kind {
             kind::HELLO => return parsed(&bytes).map(Self::Hello),
             kind::ALIVE => return Ok(Self::Alive),
-            kind::INPUT_TAKEN => return Ok(Self::InputTaken(rank)),
+            kind::INPUT_TAKEN => return Ok(Self::InputTaken(process)),
             kind::OUTPUT | kind::ERROR_OUTPUT => Report::Output {
-                rank,
+                process,
                 is_error: kind == kind::ERROR_OUTPUT,
                 bytes,
             },
-            kind::SAID => Report::Said { rank, bytes },
-            kind::SAYS_NO_MORE => Report::SaysNoMore { rank },
+            kind::SAID => Report::Said { process, bytes },
+            kind::SAYS_NO_MORE => Report::SaysNoMore { process },
             kind::ENDED => {
                 let (pid, how): (u32, Ended) = parsed(&bytes)?;
-                Report::Ended { rank, pid, how }
+                Report::Ended { process, pid, how }
             }
-            kind::CANNOT_START => Report::CannotStart {
-                text: String::from_utf8_lossy(&bytes).into_owned(),
-                status: u8::try_from(rank).map_err(|_| Nonsense)?,
+            kind::STARTED => Report::Started {
+                process,
+                pid: parsed(&bytes)?,
             },
+            kind::NOT_STARTED => {
+                let (status, reason) = parsed(&bytes)?;
+                let why = NotStarted { status, reason };
+                Report::NotStarted { process, why }
+            }
             _ => return Err(Nonsense),
         }))
     }
@@ -140,33 +155,39 @@ impl Message for Down {
     fn to_frame(&self) -> Vec<u8> {
         match self {
             Self::Begin(begin) => frame(kind::BEGIN, 0, &json(begin)),
-            Self::Order(Order::Answer { rank, bytes }) => frame(kind::ANSWER, *rank, bytes),
-            Self::Order(Order::Dismiss { rank }) => frame(kind::DISMISS, *rank, &[]),
+            Self::Order(Order::Answer { process, bytes }) => frame(kind::ANSWER, *process, bytes),
+            Self::Order(Order::Dismiss { process }) => frame(kind::DISMISS, *process, &[]),
             Self::Order(Order::Signal(signal)) => frame(kind::SIGNAL, *signal as u32, &[]),
             Self::Input(bytes) => frame(kind::INPUT, 0, bytes),
+            Self::Order(Order::Start(start)) => frame(kind::START, 0, &json(start)),
             Self::InputEnd => frame(kind::INPUT_END, 0, &[]),
+            Self::End => frame(kind::END, 0, &[]),
             Self::Alive => frame(kind::ALIVE, 0, &[]),
         }
     }
 
-    fn from_frame(kind: u8, rank: u32, bytes: Vec<u8>) -> Result<Self, Nonsense> {
+    fn from_frame(kind: u8, process: u32, bytes: Vec<u8>) -> Result<Self, Nonsense> {
         Ok(match kind {
             kind::BEGIN => Self::Begin(Box::new(parsed(&bytes)?)),
-            kind::ANSWER => Self::Order(Order::Answer { rank, bytes }),
-            kind::DISMISS => Self::Order(Order::Dismiss { rank }),
-            kind::SIGNAL if (1..=64).contains(&rank) => Self::Order(Order::Signal(rank as i32)),
+            kind::ANSWER => Self::Order(Order::Answer { process, bytes }),
+            kind::DISMISS => Self::Order(Order::Dismiss { process }),
+            kind::SIGNAL if (1..=64).contains(&process) => {
+                Self::Order(Order::Signal(process as i32))
+            }
             kind::INPUT => Self::Input(bytes),
             kind::INPUT_END => Self::InputEnd,
+            kind::START => Self::Order(Order::Start(parsed(&bytes)?)),
+            kind::END => Self::End,
             kind::ALIVE => Self::Alive,
             _ => return Err(Nonsense),
         })
     }
 }
 
-fn frame(kind: u8, rank: u32, payload: &[u8]) -> Vec<u8> {
+fn frame(kind: u8, number: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(HEAD_LEN + payload.len());
     frame.push(kind);
-    frame.extend_from_slice(&rank.to_le_bytes());
+    frame.extend_from_slice(&number.to_le_bytes());
     frame.extend_from_slice(&(payload.len() as u32).to_le_bytes());
     frame.extend_from_slice(payload);
     frame
@@ -208,7 +229,7 @@ impl Inbox {
         }
         let mut rest = &self.bytes[..];
         while let Some((head, behind)) = rest.split_first_chunk::<HEAD_LEN>() {
-            let [kind, r0, r1, r2, r3, l0, l1, l2, l3] = *head;
+            let [kind, n0, n1, n2, n3, l0, l1, l2, l3] = *head;
             let len = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
             if len > PAYLOAD_MAX {
                 return Err(Nonsense);
@@ -216,8 +237,8 @@ impl Inbox {
             let Some((payload, behind)) = behind.split_at_checked(len) else {
                 break;
             };
-            let rank = u32::from_le_bytes([r0, r1, r2, r3]);
-            messages.push(M::from_frame(kind, rank, payload.to_vec())?);
+            let number = u32::from_le_bytes([n0, n1, n2, n3]);
+            messages.push(M::from_frame(kind, number, payload.to_vec())?);
             rest = behind;
         }
         let taken = self.bytes.len() - rest.len();
@@ -242,6 +263,7 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::Start;
 
     fn up() -> Vec<Up> {
         let how = Ended::Killed {
@@ -255,23 +277,24 @@ mod tests {
                 node: Err("none".into()),
             }),
             Up::Report(Report::Output {
-                rank: 7,
+                process: 7,
                 is_error: true,
                 bytes: b"words".to_vec(),
             }),
             Up::Report(Report::Said {
-                rank: 1,
+                process: 1,
                 bytes: vec![0; 300],
             }),
-            Up::Report(Report::SaysNoMore { rank: 1 }),
+            Up::Report(Report::SaysNoMore { process: 1 }),
             Up::Report(Report::Ended {
-                rank: 2,
+                process: 2,
                 pid: 77,
                 how,
             }),
-            Up::Report(Report::CannotStart {
-                text: "no".into(),
-                status: 127,
+            Up::Report(Report::Started { process: 3, pid: 8 }),
+            Up::Report(Report::NotStarted {
+                process: 4,
+                why: crate::roster::not_started(127, "no"),
             }),
             Up::InputTaken(12),
             Up::Alive,
@@ -279,28 +302,35 @@ mod tests {
     }
 
     fn down() -> Vec<Down> {
-        let task = Task {
-            program: vec!["a b".into()],
-            size: 2,
+        let environment = vec![("A".into(), "1".into())];
+        let setting = Setting {
             key: "00".into(),
-            environment: vec![("A".into(), "1".into())],
+            environment: environment.clone(),
             folder: Some("/tmp".into()),
             is_bound: true,
         };
         vec![
             Down::Begin(Box::new(Begin {
-                task,
-                ranks: vec![0, 1],
+                setting,
                 patience: Duration::from_secs(1),
             })),
+            Down::Order(Order::Start(Box::new(Start {
+                command: vec!["a b".into()],
+                environment,
+                group: 1,
+                size: 3,
+                first: 4,
+                ranks: vec![0, 2],
+            }))),
             Down::Order(Order::Answer {
-                rank: 3,
+                process: 3,
                 bytes: b"all".to_vec(),
             }),
-            Down::Order(Order::Dismiss { rank: 3 }),
+            Down::Order(Order::Dismiss { process: 3 }),
             Down::Order(Order::Signal(15)),
             Down::Input(b"in".to_vec()),
             Down::InputEnd,
+            Down::End,
             Down::Alive,
         ]
     }

@@ -1,9 +1,9 @@
 //! The connection to the helper on a host: the streams of a remote shell.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -13,6 +13,8 @@ use super::frame::{Begin, Down, Hello, Inbox, Message, Up};
 use super::pulse::Pulse;
 use crate::crew::unblocked;
 use crate::error::{Error, Result};
+use crate::name::Name;
+use crate::process::Start;
 use crate::site::{Order, Report, Site};
 
 /// Bytes read at a time, so that no host can keep the others waiting.
@@ -22,7 +24,10 @@ const INPUT_WINDOW: usize = 256 << 10;
 /// How long a remote shell may take to end after its streams have.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The streams of one remote shell, and what is on its way through them.
+/// The process that is given the input.
+const FIRST: u32 = 0;
+
+/// See the module.
 pub struct Link {
     /// As the user has named it.
     host: String,
@@ -35,9 +40,10 @@ pub struct Link {
     inbox: Inbox,
     is_open: bool,
     hello: Option<Hello>,
-    ranks: BTreeSet<u32>,
+    /// All that were ever to be started there.
+    processes: BTreeSet<u32>,
     /// Those that have not ended.
-    left: BTreeSet<u32>,
+    left: BTreeMap<u32, Name>,
     /// Standard input, if it goes to rank 0 and rank 0 is there.
     has_input: bool,
     input_under_way: usize,
@@ -65,8 +71,9 @@ impl Link {
             unreachable!("both were asked for as pipes");
         };
         let (to, from) = (OwnedFd::from(to), OwnedFd::from(from));
-        unblocked(&to)?;
-        unblocked(&from)?;
+        unblocked(&to)
+            .and_then(|()| unblocked(&from))
+            .map_err(|errno| Error::system("use a pipe to a remote shell", errno))?;
         Ok(Self {
             host: host.to_owned(),
             shell: name,
@@ -77,8 +84,8 @@ impl Link {
             inbox: Inbox::default(),
             is_open: true,
             hello: None,
-            ranks: BTreeSet::new(),
-            left: BTreeSet::new(),
+            processes: BTreeSet::new(),
+            left: BTreeMap::new(),
             has_input: false,
             input_under_way: 0,
             pulse: None,
@@ -90,15 +97,21 @@ impl Link {
         self.hello.as_ref()
     }
 
-    /// Has the helper start its processes.
+    /// Tells the helper what it has to know before it starts anything.
     pub fn begin(&mut self, begin: Begin) {
         self.pulse = Some(Pulse::new(begin.patience));
-        self.ranks = begin.ranks.iter().copied().collect();
-        self.left.clone_from(&self.ranks);
-        self.has_input = self.left.contains(&0);
         self.say(&Down::Begin(Box::new(begin)));
-        if self.has_input && is_in_background() {
-            self.end_input();
+    }
+
+    fn start(&mut self, start: &Start) {
+        self.processes
+            .extend(start.processes().map(|(process, _)| process));
+        self.left.extend(start.processes());
+        if start.processes().any(|(process, _)| process == FIRST) {
+            self.has_input = true;
+            if is_in_background() {
+                self.end_input();
+            }
         }
     }
 
@@ -212,11 +225,12 @@ impl Link {
             return true;
         };
         match report {
-            Report::Output { rank, .. }
-            | Report::Said { rank, .. }
-            | Report::SaysNoMore { rank }
-            | Report::Ended { rank, .. } => self.ranks.contains(rank),
-            Report::CannotStart { .. } => true,
+            Report::Output { process, .. }
+            | Report::Said { process, .. }
+            | Report::SaysNoMore { process }
+            | Report::Started { process, .. }
+            | Report::NotStarted { process, .. }
+            | Report::Ended { process, .. } => self.processes.contains(process),
             Report::Lost { .. } => false,
         }
     }
@@ -228,19 +242,14 @@ impl Link {
             Up::InputTaken(len) => {
                 self.input_under_way = self.input_under_way.saturating_sub(len as usize);
             }
-            Up::Report(report) => {
-                match &report {
-                    Report::Ended { rank, .. } => drop(self.left.remove(rank)),
-                    Report::CannotStart { .. } => self.left.clear(),
-                    _ => {}
+            Up::Report(mut report) => {
+                if let Report::Ended { process, .. } | Report::NotStarted { process, .. } = &report
+                {
+                    self.left.remove(process);
                 }
-                let report = match report {
-                    Report::CannotStart { text, status } => Report::CannotStart {
-                        text: format!("host {}: {text}", self.host),
-                        status,
-                    },
-                    report => report,
-                };
+                if let Report::NotStarted { why, .. } = &mut report {
+                    why.reason = format!("host {}: {}", self.host, why.reason);
+                }
                 reports.push(report);
             }
         }
@@ -260,7 +269,7 @@ impl Link {
                 ),
             });
         } else if !self.left.is_empty() {
-            let ranks: Vec<_> = self.left.iter().map(u32::to_string).collect();
+            let ranks: Vec<_> = self.left.values().map(Name::to_string).collect();
             reports.push(Report::Lost {
                 text: format!(
                     "the connection to host {} is lost ({} ended with {status}), and rank {} with it",
@@ -278,7 +287,7 @@ impl Link {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => return super::in_words(status),
+                Ok(Some(status)) => return in_words(status),
                 Ok(None) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(2));
                 }
@@ -326,9 +335,20 @@ impl Site for Link {
 
     fn obey(&mut self, order: &Order) {
         self.say(&Down::Order(order.clone()));
+        if let Order::Start(start) = order {
+            self.start(start);
+        }
     }
 
     fn is_running(&self) -> bool {
+        self.is_open && !self.left.is_empty()
+    }
+
+    fn release(&mut self) {
+        self.say(&Down::End);
+    }
+
+    fn is_open(&self) -> bool {
         self.is_open
     }
 
@@ -359,4 +379,11 @@ impl Drop for Link {
 fn is_in_background() -> bool {
     let stdin = rustix::stdio::stdin();
     rustix::termios::tcgetpgrp(stdin).is_ok_and(|group| group != rustix::process::getpgrp())
+}
+/// `status 255`, `signal 9`.
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (None, Some(signal)) => format!("signal {signal}"),
+        (code, _) => format!("status {}", code.unwrap_or(1)),
+    }
 }

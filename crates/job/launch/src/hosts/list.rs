@@ -110,34 +110,12 @@ fn parse(text: &str) -> std::result::Result<Vec<Host>, String> {
     }
 }
 
-/// For each rank the number of its host. Where there are more ranks than slots, it begins again from the first.
-pub fn place(hosts: &[Host], ranks: usize, map_by: MapBy) -> Vec<usize> {
-    let all = hosts.iter().enumerate();
-    let mut round: Vec<(usize, usize)> = all
-        .flat_map(|(number, host)| (0..host.slots).map(move |slot| (slot, number)))
-        .collect();
-    if map_by == MapBy::Node {
-        round.sort();
-    }
-    let homes = round.iter().map(|(_, number)| *number);
-    homes.cycle().take(ranks).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn hosts(text: &str) -> Vec<Host> {
         text.split(',').map(|host| host.parse().unwrap()).collect()
-    }
-
-    #[test]
-    fn ranks_fill_slots_or_go_round() {
-        let hosts = hosts("a:2,b,c:3");
-        assert_eq!(place(&hosts, 6, MapBy::Slot), [0, 0, 1, 2, 2, 2]);
-        assert_eq!(place(&hosts, 6, MapBy::Node), [0, 1, 2, 0, 2, 2]);
-        assert_eq!(place(&hosts, 8, MapBy::Slot), [0, 0, 1, 2, 2, 2, 0, 0]);
-        assert_eq!(place(&hosts, 2, MapBy::Node), [0, 1]);
     }
 
     #[test]

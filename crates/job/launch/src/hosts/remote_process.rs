@@ -1,5 +1,6 @@
 //! One process on another host, for a command whose main thread has other things to do: a thread looks after it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,13 +11,14 @@ use bcl::{JobKey, Nodes};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::frame::Begin;
-use super::link::Link;
 use super::list::Host;
+use super::remote_host::RemoteHost;
 use super::shell::{RemoteShell, Shell};
+use super::team::Team;
 use crate::error::{Error, Result};
+use crate::name::Name;
 use crate::outcome;
-use crate::process::Task;
+use crate::process::Start;
 use crate::site::{Order, Report, Site};
 use crate::supervise::{GRACE, until};
 
@@ -42,26 +44,34 @@ impl RemoteProcess {
         arguments: impl IntoIterator<Item = OsString>,
         key: &JobKey,
     ) -> Result<Self> {
-        let nodes = Nodes::load().map_err(Error::configuration)?;
         let shell = Shell::new(shell)?;
-        let (mut links, numbers) =
-            super::connect(std::slice::from_ref(host), &shell, &nodes, || None)?;
-        let (Some(mut link), Some(number)) = (links.pop(), numbers.first()) else {
-            unreachable!("there is a link for each host");
-        };
-        let program = std::iter::once(shell.helper.into_os_string()).chain(arguments);
-        link.begin(Begin {
-            task: Task {
-                program: program.collect(),
-                size: RANK + 1,
-                key: key.to_hex(),
-                environment: super::environment_on(*number),
-                folder: None,
-                is_bound: false,
-            },
+        let program = shell.helper.clone().into_os_string();
+        let start = Start {
+            command: std::iter::once(program).chain(arguments).collect(),
+            environment: Vec::new(),
+            group: 0,
+            size: RANK + 1,
+            first: 0,
             ranks: vec![RANK],
+        };
+        let team = Team {
+            hosts: vec![host.clone()],
+            shell,
+            nodes: Nodes::load().map_err(Error::configuration)?,
+            key: key.to_hex(),
+            variables: Vec::new(),
+            folder: None,
+            is_bound: false,
             patience: PATIENCE,
-        });
+            met: Mutex::new(BTreeMap::new()),
+        };
+        let mut there = RemoteHost::new(&Arc::new(team), 0);
+        super::connect(
+            std::slice::from_mut(&mut there),
+            &BTreeSet::from([0]),
+            || None,
+        )?;
+        there.obey(&Order::Start(Box::new(start)));
         let failed = |error| Error::system("look after a process on another host", error);
         let (stopped, stop) =
             pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
@@ -69,7 +79,7 @@ impl RemoteProcess {
         let for_thread = Arc::clone(&ended);
         let thread = std::thread::Builder::new()
             .name("bcl-host".into())
-            .spawn(move || look_after(link, &stopped, &for_thread))
+            .spawn(move || look_after(there, &stopped, &for_thread))
             .map_err(failed)?;
         Ok(Self {
             host: host.name.clone(),
@@ -100,16 +110,16 @@ impl Drop for RemoteProcess {
     }
 }
 
-fn look_after(mut link: Link, stopped: &OwnedFd, ended: &Mutex<Option<String>>) {
+fn look_after(mut there: RemoteHost, stopped: &OwnedFd, ended: &Mutex<Option<String>>) {
     let mut give_up_at: Option<Instant> = None;
     let mut reports = Vec::new();
-    while link.is_running() && give_up_at.is_none_or(|at| Instant::now() < at) {
+    while there.is_running() && give_up_at.is_none_or(|at| Instant::now() < at) {
         let mut fds = Vec::new();
-        link.add_to(&mut fds);
+        there.add_to(&mut fds);
         if give_up_at.is_none() {
             fds.push(PollFd::new(stopped, PollFlags::IN));
         }
-        let timeout = link
+        let timeout = there
             .next_time()
             .into_iter()
             .chain(give_up_at)
@@ -121,22 +131,22 @@ fn look_after(mut link: Link, stopped: &OwnedFd, ended: &Mutex<Option<String>>) 
             give_up_at.is_none() && fds.pop().is_some_and(|fd| !fd.revents().is_empty());
         drop(fds);
         if is_stopped {
-            link.obey(&Order::Signal(libc::SIGTERM));
+            there.obey(&Order::Signal(libc::SIGTERM));
             give_up_at = Some(Instant::now() + GRACE);
         }
-        link.advance(&mut reports);
+        there.advance(&mut reports);
         for report in reports.drain(..) {
-            if let Some(how) = told(&link, report) {
+            if let Some(how) = told(&there, report) {
                 let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
                 ended.get_or_insert(how);
             }
         }
     }
-    link.abandon();
+    there.abandon();
 }
 
 /// Shows what it has to say; returns how it ended.
-fn told(link: &Link, report: Report) -> Option<String> {
+fn told(there: &RemoteHost, report: Report) -> Option<String> {
     match report {
         Report::Output {
             is_error, bytes, ..
@@ -146,8 +156,15 @@ fn told(link: &Link, report: Report) -> Option<String> {
             }
             None
         }
-        Report::Said { .. } | Report::SaysNoMore { .. } => None,
-        Report::Ended { rank, pid, how } => Some(outcome::describe(rank, link.host(), pid, how)),
-        Report::CannotStart { text, .. } | Report::Lost { text } => Some(text),
+        Report::Said { .. } | Report::SaysNoMore { .. } | Report::Started { .. } => None,
+        Report::Ended { process, pid, how } => {
+            let name = Name {
+                group: 0,
+                rank: process,
+            };
+            Some(outcome::describe(name, there.host(), pid, how))
+        }
+        Report::NotStarted { why, .. } => Some(why.reason),
+        Report::Lost { text } => Some(text),
     }
 }

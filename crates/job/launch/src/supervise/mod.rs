@@ -1,18 +1,26 @@
 //! Looking after a job, wherever its processes run: exchanges, output, signals, and what happens when one fails.
 
+mod spawn;
+
+use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
+use bcl::job::{Child, NotStarted};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result, UNREACHED};
-use crate::exchange::Exchange;
+use crate::handle::{self, Desk, Handle};
 use crate::launch::Launch;
+use crate::name::Name;
 use crate::notice::{Listener, Notice, Outcome};
 use crate::outcome;
 use crate::outlet::Outlet;
+use crate::placement::Placement;
+use crate::roster::{Roster, not_started};
 use crate::signals::{Signal, Signals};
 use crate::site::{Order, Report, Site};
+use crate::talk::{Nonsense, Said};
 
 /// What a process that was told to end may take for it.
 pub const GRACE: Duration = Duration::from_secs(2);
@@ -24,10 +32,11 @@ pub struct Supervisor {
     signals: Option<Signals>,
     listener: Listener,
     sites: Vec<Box<dyn Site>>,
-    /// In which of them each rank runs.
-    homes: Vec<usize>,
-    exchange: Exchange,
+    placement: Placement,
+    roster: Roster,
     outlet: Outlet,
+    desk: Desk,
+    handle: Handle,
     /// When the job has lasted long enough.
     deadline: Option<Instant>,
     /// Whether a Ctrl-C reaches the processes without our help.
@@ -35,6 +44,8 @@ pub struct Supervisor {
     /// So far; the first failure counts.
     outcome: Outcome,
     ending: Ending,
+    /// Whether the last process has ended.
+    is_over: bool,
 }
 
 /// Whether the job is being ended.
@@ -49,27 +60,32 @@ enum Ending {
 }
 
 impl Supervisor {
+    /// For processes at these sites, which are those of the placement.
     pub fn new(
         launch: Launch,
         sites: Vec<Box<dyn Site>>,
-        homes: Vec<usize>,
+        placement: Placement,
         outlet: Outlet,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        let (handle, desk) = handle::pair()?;
+        Ok(Self {
             deadline: launch.deadline(),
             signals: launch.signals,
             listener: launch.listener,
             sites,
-            exchange: Exchange::new(homes.len()),
-            homes,
+            placement,
+            roster: Roster::default(),
             outlet,
+            desk,
+            handle,
             share_terminal: false,
             outcome: Outcome {
                 status: 0,
                 failure: None,
             },
             ending: Ending::No,
-        }
+            is_over: false,
+        })
     }
 
     /// The processes belong to the process group of the terminal, which signals all of them itself.
@@ -78,9 +94,28 @@ impl Supervisor {
         self
     }
 
+    /// Has the first processes started.
+    pub fn begin(&mut self, homes: &[usize], command: &[OsString]) -> Result<()> {
+        self.outlet
+            .add(self.roster.next_names(homes.len() as u32))?;
+        let group = self.roster.add(homes);
+        self.start(group, homes, command, &[]);
+        Ok(())
+    }
+
+    /// For other threads.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
     /// Returns when the last process has ended.
     pub fn run(&mut self) -> Result<Outcome> {
         while self.sites.iter().any(|site| site.is_running()) {
+            self.turn()?;
+        }
+        self.is_over = true;
+        self.sites.iter_mut().for_each(|site| site.release());
+        while self.sites.iter().any(|site| site.is_open()) {
             self.turn()?;
         }
         self.outlet.finish()?;
@@ -96,14 +131,18 @@ impl Supervisor {
                 Signal::FromTerminal(signal) => self.on_terminal(signal),
             }
         }
+        self.obey_handles();
         let mut reports = Vec::new();
-        for site in &mut self.sites {
-            site.advance(&mut reports);
+        for home in 0..self.sites.len() {
+            self.sites[home].advance(&mut reports);
+            for report in reports.drain(..) {
+                self.on_report(home, report)?;
+            }
         }
-        for report in reports {
-            self.on_report(report)?;
+        // Nobody has to wait in an exchange for a process that has ended.
+        for process in self.roster.waiting_in_vain() {
+            self.dismiss(process);
         }
-        self.answer();
         self.on_time();
         Ok(())
     }
@@ -111,10 +150,9 @@ impl Supervisor {
     fn wait(&mut self) -> Result<()> {
         let of_sites = self.sites.iter().filter_map(|site| site.next_time());
         let timeout = of_sites.chain(self.next_time()).min().map(until);
+        let mut fds = vec![PollFd::new(&self.desk, PollFlags::IN)];
         let signals = self.signals.iter();
-        let mut fds: Vec<_> = signals
-            .map(|signals| PollFd::new(signals, PollFlags::IN))
-            .collect();
+        fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
         self.sites.iter().for_each(|site| site.add_to(&mut fds));
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -157,58 +195,86 @@ impl Supervisor {
         }
     }
 
-    fn on_report(&mut self, report: Report) -> Result<()> {
+    fn on_report(&mut self, home: usize, report: Report) -> Result<()> {
         match report {
             Report::Output {
-                rank,
+                process,
                 is_error,
                 bytes,
-            } => self.outlet.write(rank as usize, is_error, &bytes)?,
-            Report::Said { rank, bytes } => {
-                let is_blob = self.exchange.take_in(rank as usize, &bytes);
-                if is_blob.is_err() {
+            } => self.outlet.write(process, is_error, &bytes)?,
+            Report::Said { process, bytes } => {
+                self.roster.process(process).talk.push(&bytes);
+                if self.listen(process).is_err() {
+                    let name = self.roster.process(process).name;
                     (self.listener)(&Notice::Nonsense {
-                        process: format!("rank {rank}"),
+                        process: format!("rank {name}"),
                     });
-                    self.dismiss(rank as usize);
+                    self.dismiss(process);
                 }
             }
-            Report::SaysNoMore { rank } => self.exchange.end(rank as usize),
-            Report::Ended { rank, pid, how } => {
+            Report::SaysNoMore { process } => self.end_exchange(process),
+            Report::Started { process, pid } => {
+                let host = self.sites[home].host().to_owned();
+                self.settle(process, Ok(Child { host, pid }));
+            }
+            Report::NotStarted { process, why } => self.on_not_started(process, why),
+            Report::Ended { process, pid, how } => {
                 if how.status() != 0 {
-                    let host = self.sites[self.homes[rank as usize]].host();
-                    let who = outcome::describe(rank, host, pid, how);
+                    let name = self.roster.process(process).name;
+                    let who = outcome::describe(name, self.sites[home].host(), pid, how);
                     self.fail_first(who, how.status());
                 }
             }
-            Report::CannotStart { text, status } => self.fail_first(text, status),
-            Report::Lost { text } => self.fail_first(text, UNREACHED),
+            Report::Lost { text } => {
+                for process in self.roster.unsettled_at(home) {
+                    self.settle(process, Err(not_started(UNREACHED, text.clone())));
+                }
+                self.fail_first(text, UNREACHED);
+            }
         }
         Ok(())
     }
 
-    /// Sends what is to be sent in exchanges. Nobody has to wait there for a process that has ended.
-    fn answer(&mut self) {
-        for rank in 0..self.exchange.size() {
-            if self.exchange.has_outbox(rank) {
-                let bytes = std::mem::take(self.exchange.outbox(rank));
-                self.tell(
-                    rank,
-                    &Order::Answer {
-                        rank: rank as u32,
-                        bytes,
-                    },
-                );
-            }
-        }
-        for rank in self.exchange.waiting_in_vain() {
-            self.dismiss(rank);
+    /// Without one of those that it began with there is no job; a spawn is answered.
+    fn on_not_started(&mut self, process: u32, why: NotStarted) {
+        let is_of_the_first = self.roster.process(process).name.group == 0;
+        self.settle(process, Err(why.clone()));
+        if is_of_the_first {
+            self.fail_first(why.reason, why.status);
         }
     }
 
-    fn dismiss(&mut self, rank: usize) {
-        self.exchange.end(rank);
-        self.tell(rank, &Order::Dismiss { rank: rank as u32 });
+    /// Takes in what a process has said.
+    fn listen(&mut self, process: u32) -> std::result::Result<(), Nonsense> {
+        while let Some(said) = self.roster.process(process).talk.next()? {
+            match said {
+                Said::Blob(blob) => self.exchange(process, blob),
+                Said::Request { kind, payload } => self.on_request(process, kind, &payload)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn exchange(&mut self, process: u32, blob: Vec<u8>) {
+        let Name { group, rank } = self.roster.process(process).name;
+        let exchange = &mut self.roster.group(group).exchange;
+        if let Some(all) = exchange.give(rank as usize, blob) {
+            for process in self.roster.members(group) {
+                self.tell(process, all.clone());
+            }
+        }
+    }
+
+    /// Nobody answers this process any more.
+    fn dismiss(&mut self, process: u32) {
+        self.end_exchange(process);
+        let home = self.roster.process(process).home;
+        self.sites[home].obey(&Order::Dismiss { process });
+    }
+
+    fn end_exchange(&mut self, process: u32) {
+        let Name { group, rank } = self.roster.process(process).name;
+        self.roster.group(group).exchange.end(rank as usize);
     }
 
     /// The first failure is the job's; those that follow from it are not worth a word.
@@ -238,8 +304,10 @@ impl Supervisor {
         self.tell_all(&Order::Signal(libc::SIGKILL));
     }
 
-    fn tell(&mut self, rank: usize, order: &Order) {
-        self.sites[self.homes[rank]].obey(order);
+    /// Says something to a process.
+    fn tell(&mut self, process: u32, bytes: Vec<u8>) {
+        let home = self.roster.process(process).home;
+        self.sites[home].obey(&Order::Answer { process, bytes });
     }
 
     fn tell_all(&mut self, order: &Order) {
