@@ -53,6 +53,9 @@ impl Handle {
     /// [`Error::Plan`] where the spawn makes no sense, [`Error::Refused`] where the job has no such host or is being ended,
     /// [`Error::Over`] where it has ended.
     pub fn spawn(&self, spawn: Spawn) -> Result<Vec<Spawned>> {
+        if let Some(mistake) = spawn.mistake() {
+            return Err(Error::Plan(mistake));
+        }
         let (tell, told) = channel();
         self.command(Command::Spawn(spawn, tell))?;
         match told.recv().map_err(|_| Error::Over)? {

@@ -1,4 +1,5 @@
 //! Two hosts on one machine: network namespaces with a link between them.
+#![allow(dead_code, reason = "each test program uses some of this")]
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
