@@ -19,6 +19,9 @@ use crate::failure::Result;
 /// The exit status is that of the first process that failed, 128 + N if signal N killed it, 124 after --timeout,
 /// 127 if the program is not found, 126 if it cannot be executed, 255 if a host cannot be reached or is lost.
 ///
+/// A process may have more of them started while the job runs (`bcl::Job::spawn`), with ranks of their own; they are called
+/// GROUP.RANK where the others are called RANK, and count as the others do.
+///
 /// With --hosts or --hostfile the processes are started by ssh, or by the command that --launcher or BCL_LAUNCHER
 /// names; it is given a host and a command, as ssh is, and must not ask for anything: ssh needs a key that lets it in.
 /// This host needs no ssh. `bcl` has to be installed on the hosts. The processes run in the same working directory and
