@@ -18,7 +18,6 @@ use crate::site::{Order, Report, Site};
 
 /// Bytes taken from a stream at a time, so that no process can keep the others waiting.
 const PORTION: usize = 64 << 10;
-
 /// How often to look whether a process has ended where nothing says so.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -42,13 +41,13 @@ struct Member {
     is_running: bool,
     /// Its pidfd, which says when it has ended: no signal of this process is needed for that.
     end: Option<OwnedFd>,
-    launch: Launch,
+    wire: Wire,
     streams: Vec<Stream>,
     input: Option<OwnedFd>,
 }
 
 /// Our end of BCL_LAUNCH_FD.
-struct Launch {
+struct Wire {
     socket: UnixStream,
     outbox: Vec<u8>,
     is_over: bool,
@@ -103,11 +102,11 @@ impl Crew {
         members.find_map(|member| member.input.take())
     }
 
-    fn talk_to(&mut self, process: u32, say: impl FnOnce(&mut Launch)) {
+    fn talk_to(&mut self, process: u32, say: impl FnOnce(&mut Wire)) {
         let mut members = self.members.iter_mut();
         if let Some(member) = members.find(|member| member.process == process) {
-            say(&mut member.launch);
-            member.launch.flush();
+            say(&mut member.wire);
+            member.wire.flush();
         }
     }
 
@@ -126,10 +125,10 @@ impl Crew {
 impl Site for Crew {
     fn add_to<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         for member in &self.members {
-            if !member.launch.is_over {
+            if !member.wire.is_over {
                 let mut wanted = PollFlags::IN;
-                wanted.set(PollFlags::OUT, !member.launch.outbox.is_empty());
-                fds.push(PollFd::new(&member.launch.socket, wanted));
+                wanted.set(PollFlags::OUT, !member.wire.outbox.is_empty());
+                fds.push(PollFd::new(&member.wire.socket, wanted));
             }
             let is_wanted = |stream: &&Stream| stream.is_open && !self.holds_output;
             let streams = member.streams.iter().filter(is_wanted);
@@ -156,8 +155,8 @@ impl Site for Crew {
                     stream.read(member.process, PORTION, reports);
                 }
             }
-            member.launch.read(member.process, reports);
-            member.launch.flush();
+            member.wire.read(member.process, reports);
+            member.wire.flush();
             member.reap(reports);
         }
         self.members.retain(Member::is_of_use);
@@ -167,11 +166,11 @@ impl Site for Crew {
         match order {
             Order::Start(start) => self.start(start),
             Order::Signal(signal) => self.signal(*signal),
-            Order::Answer { process, bytes } => self.talk_to(*process, |launch| {
-                launch.outbox.extend_from_slice(bytes);
+            Order::Answer { process, bytes } => self.talk_to(*process, |wire| {
+                wire.outbox.extend_from_slice(bytes);
             }),
             Order::Dismiss { process } => {
-                self.talk_to(*process, |launch| launch.is_dismissed = true);
+                self.talk_to(*process, |wire| wire.is_dismissed = true);
             }
         }
     }
@@ -223,7 +222,7 @@ impl Member {
             end: pidfd(&started.child),
             child: started.child,
             is_running: true,
-            launch: Launch {
+            wire: Wire {
                 socket: started.launch,
                 outbox: Vec::new(),
                 is_over: false,
@@ -236,7 +235,7 @@ impl Member {
 
     /// Whether anything may still come from it.
     fn is_of_use(&self) -> bool {
-        self.is_running || !self.launch.is_over || self.streams.iter().any(|stream| stream.is_open)
+        self.is_running || !self.wire.is_over || self.streams.iter().any(|stream| stream.is_open)
     }
 
     /// Reports its end, and before it all that still lies in its pipes.
@@ -259,7 +258,7 @@ impl Member {
     }
 }
 
-impl Launch {
+impl Wire {
     fn read(&mut self, process: u32, reports: &mut Vec<Report>) {
         let mut bytes = [0; 4096];
         while !self.is_over {
