@@ -242,6 +242,38 @@ fn processes_are_spawned_on_hosts_of_the_job() {
     assert!(reason.starts_with("host right: cannot start"), "{reason}");
 }
 
+#[test]
+fn a_host_whose_helper_has_gone_while_nothing_ran_there_is_reached_again() {
+    let test = "a_host_whose_helper_has_gone_while_nothing_ran_there_is_reached_again";
+    if part().is_none() {
+        let node = Node::new();
+        let output = run(&node, &["--hosts", "left,right", "-n", "1"], test);
+        assert!(output.status.success(), "{}", text(&output));
+        return;
+    }
+    let mut job = this_job();
+    let file = |name: &str| std::path::Path::new(&std::env::var("BCL_DIR").unwrap()).join(name);
+    let mut start = |name: &str| -> (u32, u32) {
+        let path = file(name);
+        let script = format!("echo $$ $PPID > {0}.new; mv {0}.new {0}", path.display());
+        assert!(all_run(
+            &job.spawn(&shell(&script, 1).host("right")).unwrap()
+        ));
+        eventually("it has written", || path.exists());
+        let numbers = fs::read_to_string(path).unwrap();
+        let (own, helper) = numbers.trim().split_once(' ').unwrap();
+        (own.parse().unwrap(), helper.parse().unwrap())
+    };
+    let (child, helper) = start("first");
+    // The helper has seen its end: nobody is left to wait for it.
+    let is_there = |pid: u32| std::path::Path::new("/proc").join(pid.to_string()).exists();
+    eventually("the child has gone", || !is_there(child));
+    signal(helper, libc::SIGKILL);
+    eventually("the helper has gone", || !is_running(helper));
+    let (_, other) = start("second");
+    assert_ne!(helper, other);
+}
+
 /// Namespaces share files, and hosts do not.
 fn options_as_on_a_host_of_its_own() -> PortOptions {
     let variable = |name: &str| std::env::var(name).unwrap();

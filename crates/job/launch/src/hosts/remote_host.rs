@@ -119,6 +119,17 @@ impl RemoteHost {
         }
     }
 
+    /// A helper that has gone while it had no processes is no loss: another one is asked.
+    fn part_from_the_dead(&mut self) {
+        if let State::Joined(link) = &mut self.state {
+            // What it has said last may not have been looked at.
+            link.advance(&mut self.news);
+            if !link.is_open() {
+                self.state = State::Apart;
+            }
+        }
+    }
+
     fn link(&self) -> Option<&Link> {
         match &self.state {
             State::Apart => None,
@@ -156,13 +167,12 @@ impl Site for RemoteHost {
     }
 
     fn obey(&mut self, order: &Order) {
-        // One that has gone while it had no processes is asked again.
-        if matches!(&self.state, State::Joined(link) if !link.is_open()) {
-            self.state = State::Apart;
-        }
-        if matches!((&self.state, order), (State::Apart, Order::Start(_))) {
-            if let Err(error) = self.meet() {
-                return self.refuse(order, &error);
+        if matches!(order, Order::Start(_)) {
+            self.part_from_the_dead();
+            if matches!(self.state, State::Apart) {
+                if let Err(error) = self.meet() {
+                    return self.refuse(order, &error);
+                }
             }
         }
         match (&mut self.state, order) {
