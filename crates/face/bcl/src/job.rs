@@ -41,9 +41,9 @@ use bcl_os::{Fd, process};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketType, sockopt};
 
-use crate::error::Error;
 pub use answer::{Answer, Child, NotStarted, Spawned, request};
 use answer::{put_number, read_number, read_result, read_text};
+use bcl_raw::Error;
 pub use spawn::{SPAWN_MAX, Spawn};
 
 /// Longest blob of an exchange, in bytes.

@@ -6,7 +6,7 @@ use bcl_os::sync::Ordering;
 
 use bcl_raw::{Buffer, Error};
 
-/// See the module. Plain reads and writes may see a peer's write half done; words are atomic.
+/// A bound window, as its owner sees it while peers act on it. Plain reads and writes may see a peer's write half done; words are atomic.
 #[derive(Debug)]
 pub struct WindowView<'a> {
     start: *mut u8,

@@ -21,7 +21,7 @@ const PORTION: usize = 64 << 10;
 /// How often to look whether a process has ended where nothing says so.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// See the module.
+/// The processes that this host has of a job.
 pub struct Crew {
     setting: Setting,
     streams: Streams,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// See the module. A process that fails is none of these: it is what becomes of the job.
+/// What stood in the way of a job. A process that fails is none of these: it is what becomes of the job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

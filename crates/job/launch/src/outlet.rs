@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::lines::Lines;
 use crate::name::Name;
 
-/// See the module.
+/// Where the processes' lines go.
 pub struct Outlet {
     kind: Kind,
     sinks: Vec<[Sink; 2]>,

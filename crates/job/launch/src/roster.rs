@@ -8,7 +8,7 @@ use crate::exchange::Exchange;
 use crate::name::Name;
 use crate::talk::Talk;
 
-/// See the module. Numbers are never given twice.
+/// The processes of a job, and their groups. Numbers are never given twice.
 #[derive(Debug, Default)]
 pub struct Roster {
     processes: Vec<Process>,

@@ -23,7 +23,7 @@ enum News {
     Unreached(Address),
 }
 
-/// See the module.
+/// News that the program has not heard.
 #[derive(Debug, Default)]
 pub struct Deferred(VecDeque<News>);
 

@@ -15,7 +15,7 @@ pub enum Memory {
 // thread reads or writes it.
 unsafe impl Send for Memory {}
 
-/// See the module. Names of operations come from a slab, so that their low half is a small number.
+/// The memory of operations under way. Names of operations come from a slab, so that their low half is a small number.
 #[derive(Debug, Default)]
 pub struct Lent {
     slots: Vec<Option<(OpId, Memory)>>,

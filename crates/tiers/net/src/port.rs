@@ -21,7 +21,7 @@ const PATIENT_POLLS: u32 = 4096;
 /// Polls between two looks at the sources then.
 const POLLS_PER_LOOK: u32 = 8;
 
-/// See the module. Not for two threads at once; the port above sees to that.
+/// The network tier of one port. Not for two threads at once; the port above sees to that.
 #[derive(Debug)]
 pub struct NetPort {
     station: Arc<Station>,

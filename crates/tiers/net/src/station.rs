@@ -23,7 +23,7 @@ const NEVER: u64 = u64::MAX;
 /// The thread need not be told of a timer that is earlier than its next look by less than this.
 const SLACK_NS: u64 = 4_000_000;
 
-/// See the module.
+/// An engine under its lock, and what can be known of it without.
 #[derive(Debug)]
 pub struct Station {
     engine: Mutex<Engine>,

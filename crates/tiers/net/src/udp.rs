@@ -8,7 +8,7 @@ use bcl_os::Fd;
 use bcl_proto::{Endpoint, Path, Time, Upcalls};
 use bcl_udp::{BindError, Buffers, Datagram, Manner, SendError, Socket, Trouble};
 
-/// See the module.
+/// The UDP socket of a port.
 #[derive(Debug)]
 pub struct UdpSource {
     socket: Socket,

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The process that is given the input.
 const FIRST: u32 = 0;
 
-/// See the module.
+/// A host's helper, by the shell that reaches it.
 pub struct Link {
     /// As the user has named it.
     host: String,

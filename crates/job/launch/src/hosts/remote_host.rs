@@ -15,7 +15,7 @@ use super::team::Team;
 /// How long a helper may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// See the module.
+/// A host with or without a helper.
 pub struct RemoteHost {
     team: Arc<Team>,
     /// Which of the team's hosts.

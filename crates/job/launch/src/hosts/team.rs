@@ -26,7 +26,7 @@ const OWN_VARIABLES: [&str; 6] = [
     "BCL_SIZE",
 ];
 
-/// See the module.
+/// All that the hosts of a job share.
 pub struct Team {
     pub hosts: Vec<Host>,
     pub shell: Shell,

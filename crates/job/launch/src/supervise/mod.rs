@@ -27,7 +27,7 @@ pub const GRACE: Duration = Duration::from_secs(2);
 /// Status after `--timeout`, as `timeout(1)` has it.
 const TIMED_OUT: u8 = 124;
 
-/// See the module.
+/// Looks after a job from its start to its end, whatever sites its processes are at.
 pub struct Supervisor {
     signals: Option<Signals>,
     listener: Listener,

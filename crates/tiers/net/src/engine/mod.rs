@@ -30,7 +30,7 @@ use crate::link::Reach;
 use crate::udp::UdpSource;
 use batches::Unsent;
 
-/// See the module.
+/// All of a port that its lock protects.
 #[derive(Debug)]
 pub struct Engine {
     endpoint: Endpoint,

@@ -16,7 +16,7 @@ use crate::clock::now_ns;
 /// Until the agent is listened to again while an answer is awaited: that costs a system call.
 const LISTEN_PAUSE: Span = Span::from_us(20);
 
-/// See the module.
+/// What the agent is asked for, and has not done yet.
 #[derive(Debug)]
 pub struct Errands {
     agent: RequestQueue,

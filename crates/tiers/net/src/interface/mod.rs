@@ -21,7 +21,7 @@ const RECORDS_MAX: usize = 64;
 /// cost more than the ring. What comes by it then are strangers, and what has come past the interface program.
 const SOCKET_PAUSE: Span = Span::from_ms(1);
 
-/// See the module.
+/// The interface program's side of a port.
 #[derive(Debug)]
 pub struct Interface {
     ring: Ring,

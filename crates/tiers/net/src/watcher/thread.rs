@@ -15,7 +15,7 @@ use super::{Command, Mailbox};
 /// Event data of the mailbox; ports are numbered from 1.
 const MAILBOX: u64 = 0;
 
-/// See the module.
+/// The thread, and the ports that it watches.
 pub struct Watcher {
     epoll: Fd,
     mailbox: Arc<Mailbox>,

@@ -31,7 +31,7 @@ pub struct Context<'a> {
     pub service: &'a Service,
 }
 
-/// See the module.
+/// What a peer sends us: what waits for a buffer, and what is being copied.
 #[derive(Debug)]
 pub struct Incoming {
     pub inbox: Inbox,

@@ -52,7 +52,7 @@ struct Stream {
     offset: usize,
 }
 
-/// See the module.
+/// What we send a peer, until it is complete.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     system_waiting: VecDeque<SystemSend>,

@@ -21,7 +21,7 @@ const POLLS_PER_LOOK_MIN: u32 = 8;
 /// Empty polls between two attempts to send what waits for room. Each looks at the return line too.
 const POLLS_PER_RETRY: u32 = 4;
 
-/// See the module.
+/// A peer, connected or to be.
 #[derive(Debug)]
 pub struct Peer {
     pub address: Address,

@@ -15,7 +15,7 @@ const HOT_MAX: usize = 8;
 /// Other peers looked at when the hot ones have nothing.
 const COLD_PER_POLL: usize = 2;
 
-/// See the module.
+/// All peers; the ones that were active last come first.
 #[derive(Debug, Default)]
 pub struct Peers {
     slots: Vec<Option<Box<Peer>>>,

@@ -51,7 +51,7 @@ enum Question {
     Window(u16),
 }
 
-/// See the module.
+/// An established connection, without its rings.
 #[derive(Debug)]
 pub struct Linked {
     pub id: LinkId,

@@ -7,7 +7,7 @@ use bcl_os::process::{self, Beacon};
 
 const LEN: usize = 48;
 
-/// See the module.
+/// What each side of a connection brings along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
     /// Version of the segment layout and of the messages in it.

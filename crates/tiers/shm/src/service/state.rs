@@ -55,7 +55,7 @@ pub struct Port {
     pub peers: HashMap<Address, Token>,
 }
 
-/// See the module.
+/// Everything that the thread has to do with.
 #[derive(Debug)]
 pub struct State {
     pub epoll: Fd,
