@@ -54,7 +54,20 @@ static void opening(void) {
     CHECK(port == NULL)
     REFUSED_WITH(size, 0, BCL_ERR_INVALID);
     REFUSED_WITH(size, SIZE_MAX, BCL_ERR_INVALID);
-    REFUSED_WITH(size, sizeof options - 8, BCL_ERR_INVALID);
+    REFUSED_WITH(size, sizeof options - 16, BCL_ERR_INVALID);
+    REFUSED_WITH(size, offsetof(bcl_options, device) - 8, BCL_ERR_INVALID);
+    REFUSED_WITH(device, 5, BCL_ERR_INVALID);
+    REFUSED_WITH(dead_after_ms, 99, BCL_ERR_INVALID);
+    REFUSED_WITH(dead_after_ms, 3600001, BCL_ERR_INVALID);
+    /* A program that was built before the last fields came. */
+    other = options;
+    other.size = offsetof(bcl_options, device);
+    other.device = 99;
+    CHECK(bcl_open(&other, &port) == 0 && bcl_close(port) == 0);
+    other = options;
+    other.device = BCL_DEVICE_SHM;
+    other.dead_after_ms = 500;
+    CHECK(bcl_open(&other, &port) == 0 && bcl_close(port) == 0);
     REFUSED_WITH(flags, 2, BCL_ERR_INVALID);
     REFUSED_WITH(copy, 3, BCL_ERR_INVALID);
     REFUSED_WITH(key, "not hexadecimal", BCL_ERR_INVALID);

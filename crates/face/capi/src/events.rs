@@ -233,10 +233,10 @@ pub unsafe extern "C" fn bcl_release(port: *mut CPort, event: *mut CEvent) -> c_
                 "event is not a BCL_EVENT_MESSAGE: nothing else is released",
             ));
         }
-        let released = match SystemHandle::from_words(event.handle) {
-            Some(handle) => port.with(|open| Ok(open.raw.release(&handle)?))?,
-            None => false,
-        };
+        let released = port.with(|open| match SystemHandle::from_words(event.handle) {
+            Some(handle) => Ok(open.raw.release(&handle)?),
+            None => Ok(false),
+        })?;
         if !released {
             return Err(Failure::new(
                 code::NOT_FOUND,
