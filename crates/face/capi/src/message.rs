@@ -23,10 +23,14 @@ pub unsafe extern "C" fn bcl_send(
     len: usize,
     cookie: u64,
 ) -> c_int {
+    let message = Outgoing {
+        to,
+        channel,
+        immediate: 0,
+        cookie,
+    };
     // SAFETY: by the contract of the header.
-    call::hot_status("bcl_send", || unsafe {
-        send(port, to, channel, data, len, 0, cookie)
-    })
+    call::hot_status("bcl_send", || unsafe { send(port, &message, data, len) })
 }
 
 /// `bcl_send_immediate`
@@ -43,50 +47,16 @@ pub unsafe extern "C" fn bcl_send_immediate(
     immediate: u64,
     cookie: u64,
 ) -> c_int {
+    let message = Outgoing {
+        to,
+        channel,
+        immediate,
+        cookie,
+    };
     // SAFETY: by the contract of the header.
     call::hot_status("bcl_send_immediate", || unsafe {
-        send(port, to, channel, data, len, immediate, cookie)
+        send(port, &message, data, len)
     })
-}
-
-/// # Safety
-/// As in `bcl.h`.
-#[inline]
-unsafe fn send(
-    port: *mut CPort,
-    to: CAddress,
-    channel: u16,
-    data: *const u8,
-    len: usize,
-    immediate: u64,
-    cookie: u64,
-) -> Result<(), Failure> {
-    // SAFETY: by the contract of the header.
-    let port = unsafe { CPort::check(port) }?;
-    range(data, len, "data")?;
-    port.with(|open| {
-        if channel == 0 {
-            // SAFETY: checked as far as possible, else by the contract of the header.
-            return unsafe { send_system(open, to.into(), data, len, immediate, cookie) };
-        }
-        let message = Outgoing {
-            to: to.into(),
-            channel,
-            immediate,
-            cookie,
-        };
-        let memory = open.find(data, len);
-        // SAFETY: by the contract of the header the memory stays until the event is taken.
-        unsafe { send_normal(open, &message, data, len, memory) }
-    })
-}
-
-/// A message for a normal channel, but for what it holds.
-struct Outgoing {
-    to: Address,
-    channel: u16,
-    immediate: u64,
-    cookie: u64,
 }
 
 /// `bcl_send_registered`
@@ -107,20 +77,33 @@ pub unsafe extern "C" fn bcl_send_registered(
         // SAFETY: by the contract of the header.
         let (port, memory) = unsafe { (CPort::check(port)?, CMemory::check(memory)?) };
         let (data, memory) = memory.part(offset, len)?;
-        port.with(|open| {
-            if channel == 0 {
-                // SAFETY: within the memory that was registered.
-                return unsafe { send_system(open, to.into(), data, len, 0, cookie) };
-            }
-            let message = Outgoing {
-                to: to.into(),
-                channel,
-                immediate: 0,
-                cookie,
-            };
-            // SAFETY: within the memory that was registered, which stays by the contract of the header.
-            unsafe { send_normal(open, &message, data, len, memory) }
-        })
+        let message = Outgoing {
+            to,
+            channel,
+            immediate: 0,
+            cookie,
+        };
+        // SAFETY: within the memory that was registered, which stays by the contract of the header.
+        port.with(|open| unsafe { message.send(open, data, len, |_| memory) })
+    })
+}
+
+/// # Safety
+/// As in `bcl.h`.
+#[inline]
+unsafe fn send(
+    port: *mut CPort,
+    message: &Outgoing,
+    data: *const u8,
+    len: usize,
+) -> Result<(), Failure> {
+    // SAFETY: by the contract of the header.
+    let port = unsafe { CPort::check(port) }?;
+    range(data, len, "data")?;
+    port.with(|open| {
+        let find = |open: &mut Open| open.find(data, len);
+        // SAFETY: checked as far as possible, else by the contract of the header.
+        unsafe { message.send(open, data, len, find) }
     })
 }
 
@@ -165,19 +148,51 @@ pub unsafe extern "C" fn bcl_unreliable_max(
     })
 }
 
-/// # Safety
-/// `data` is null or valid for reads of `len` bytes.
-unsafe fn send_system(
-    open: &mut Open,
-    to: Address,
-    data: *const u8,
-    len: usize,
+/// A message, but for what it holds.
+struct Outgoing {
+    to: CAddress,
+    channel: u16,
     immediate: u64,
     cookie: u64,
-) -> Result<(), Failure> {
-    // SAFETY: by the contract.
-    let data = unsafe { bytes(data, len) };
-    Ok(open.raw.send_system(to, data, immediate, cookie)?)
+}
+
+impl Outgoing {
+    /// Sends it; `find` says which DMA buffer it lies in, if that matters.
+    ///
+    /// # Safety
+    /// `data` is null, and `len` 0, or valid for reads of `len` bytes; on a normal channel until the operation completes.
+    #[inline]
+    unsafe fn send(
+        &self,
+        open: &mut Open,
+        data: *const u8,
+        len: usize,
+        find: impl FnOnce(&mut Open) -> Option<Memory>,
+    ) -> Result<(), Failure> {
+        let &Self {
+            channel,
+            immediate,
+            cookie,
+            ..
+        } = self;
+        let to = Address::from(self.to);
+        if channel == 0 {
+            // SAFETY: by the contract.
+            let data = unsafe { bytes(data, len) };
+            return Ok(open.raw.send_system(to, data, immediate, cookie)?);
+        }
+        let memory = find(open);
+        // What travels with its announcement is copied there, wherever it lies.
+        let region = memory.as_ref().map(|(_, place)| *place);
+        let source = Source {
+            start: data,
+            len_bytes: len,
+            region: region.filter(|_| len > EAGER_MAX),
+        };
+        let held = memory.map(|(region, _)| Buffer::Dma(DmaBuffer::of(region)));
+        // SAFETY: by the contract, and a DMA buffer is held until then.
+        Ok(unsafe { open.raw.send(to, channel, source, immediate, held, cookie) }?)
+    }
 }
 
 /// # Safety
@@ -188,33 +203,6 @@ unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
     }
     // SAFETY: by the contract.
     unsafe { std::slice::from_raw_parts(data, len) }
-}
-
-/// # Safety
-/// `data` is null or valid for reads of `len` bytes until the operation completes.
-unsafe fn send_normal(
-    open: &mut Open,
-    message: &Outgoing,
-    data: *const u8,
-    len: usize,
-    memory: Option<Memory>,
-) -> Result<(), Failure> {
-    let Outgoing {
-        to,
-        channel,
-        immediate,
-        cookie,
-    } = *message;
-    // What travels with its announcement is copied there, wherever it lies.
-    let region = memory.as_ref().map(|(_, place)| *place);
-    let source = Source {
-        start: data,
-        len_bytes: len,
-        region: region.filter(|_| len > EAGER_MAX),
-    };
-    let held = memory.map(|(region, _)| Buffer::Dma(DmaBuffer::of(region)));
-    // SAFETY: by the contract, and a DMA buffer is held until then.
-    Ok(unsafe { open.raw.send(to, channel, source, immediate, held, cookie) }?)
 }
 
 /// `bcl_post`

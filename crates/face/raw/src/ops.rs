@@ -53,25 +53,24 @@ impl Ops {
 
     #[inline]
     pub fn take(&mut self, id: OpId) -> Option<Op> {
-        let index = id as u32;
-        let slot = self
-            .slots
-            .get_mut(index as usize)
-            .filter(|slot| slot.0 == (id >> 32) as u32)?;
-        let op = slot.1.take()?;
-        self.free.push(index);
+        let op = self.slot(id)?.take()?;
+        self.free.push(id as u32);
         Some(op)
     }
 
     /// A posted buffer has met a message.
     #[inline]
     pub fn note_immediate(&mut self, id: OpId, immediate: u64) {
-        let slot = self.slots.get_mut(id as u32 as usize);
-        if let Some((number, Some(op))) = slot
-            && *number == (id >> 32) as u32
-        {
+        if let Some(Some(op)) = self.slot(id) {
             op.immediate = immediate;
         }
+    }
+
+    /// Where the operation is, or another was before it under an older name.
+    #[inline]
+    fn slot(&mut self, id: OpId) -> Option<&mut Option<Op>> {
+        let (number, op) = self.slots.get_mut(id as u32 as usize)?;
+        (*number == (id >> 32) as u32).then_some(op)
     }
 
     pub fn get(&self, id: OpId) -> Option<&Op> {

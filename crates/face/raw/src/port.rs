@@ -229,7 +229,9 @@ impl<M: Matcher> RawPort<M> {
     pub unsafe fn accept(&mut self, arrival: &Arrival, target: Target) -> bool {
         let ops = &mut self.state.ops;
         ops.note_immediate(target.op, arrival.immediate);
-        self.tiers.accept(arrival.message, target, &mut self.state)
+        let is_there = self.tiers.accept(arrival.message, target, &mut self.state);
+        self.mind_watchers();
+        is_there
     }
 
     /// The matcher has taken a buffer back that no message has met: ends its operation.
@@ -553,15 +555,14 @@ impl RawPort {
         loop {
             let Some(arrival) = self.state.matcher.next_message(channel) else {
                 self.state.matcher.post(channel, target);
-                break;
+                self.mind_watchers();
+                return Ok(());
             };
             // SAFETY: by the contract.
             if unsafe { self.accept(&arrival, target) } {
-                break;
+                return Ok(());
             }
         }
-        self.mind_watchers();
-        Ok(())
     }
 
     /// Takes back the oldest post with this cookie that no message has met.

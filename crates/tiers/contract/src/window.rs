@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::page::Page;
 use bcl_os::sync::Ordering;
 use bcl_types::{Access, Atomic, Refusal};
 
+use crate::page::Page;
 use crate::region::Region;
 
 /// Memory bound to an open channel.

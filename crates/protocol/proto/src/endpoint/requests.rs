@@ -46,8 +46,8 @@ impl Endpoint {
         Attempt::new(now, self.attempts, self.common.secrets.next())
     }
 
-    /// Sends a system message of at most [`SYSTEM_MAX`] bytes, and with it 64 bits. True: it is complete, a copy was made. False: a copy
-    /// waits under the name that `name` gives it, and `sent` will be called.
+    /// Sends a system message of at most [`SYSTEM_MAX`] bytes, and with it 64 bits. True: it is complete, a copy was made.
+    /// False: a copy waits under the name that `name` gives it, and `sent` will be called.
     #[inline]
     pub fn send_system<U: Upcalls>(
         &mut self,

@@ -287,9 +287,10 @@ impl Inbox {
         if cx.up.is_full() || self.waiting >= cx.common.config.waiting_max {
             return None;
         }
+        let arrival = self.arrival(header);
         let name = cx.common.waiting.insert(Waiting {
             connection: sender.connection,
-            arrival: self.arrival(header),
+            arrival,
             payload: Kept::Announced,
             accepted: None,
         });
@@ -297,13 +298,12 @@ impl Inbox {
             slot: name.slot,
             number: name.number,
         };
-        let immediate = header.immediate();
         let met = cx.up.arrived(
             sender.peer,
             message,
-            header.channel,
-            header.length,
-            immediate,
+            arrival.channel,
+            arrival.len_bytes,
+            arrival.immediate,
         );
         if met.is_some() {
             cx.common.waiting.remove(name);

@@ -147,16 +147,14 @@ impl Message {
     pub fn decode(words: &Words) -> Result<Self, Corrupt> {
         let kind = Kind::from_byte((words[0] >> 32) as u8).ok_or(Corrupt("kind of a cell"))?;
         let flags = (words[0] >> 40) as u8;
-        let (inline, is_told) = (flags & INLINE != 0, flags & IMMEDIATE != 0);
-        if flags & !(INLINE | IMMEDIATE) != 0 || is_told && !kind.is_message() {
-            return Err(Corrupt("flags of a cell"));
-        }
-        let immediate = if is_told { words[7] } else { 0 };
-        if is_told && immediate == 0 {
-            return Err(Corrupt("immediate data of a cell that has none"));
-        }
+        let inline = flags & INLINE != 0;
+        let immediate = match flags & !INLINE {
+            0 => 0,
+            IMMEDIATE if kind.is_message() && words[7] != 0 => words[7],
+            _ => return Err(Corrupt("flags of a cell")),
+        };
         let len_bytes = (words[1] >> 32) as u32;
-        if inline && len_bytes as usize > inline_max(is_told.into()) {
+        if inline && len_bytes as usize > inline_max(immediate) {
             return Err(Corrupt("length of an inline payload"));
         }
         Ok(Self {
