@@ -47,7 +47,8 @@ pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// As many descriptors as the kernel lets us have: each process that is served needs some.
+/// As many descriptors as the kernel lets us have: each process that is served needs some, and the soft limit is 1024 by
+/// tradition only.
 pub fn raise_descriptor_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

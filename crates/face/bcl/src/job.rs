@@ -42,7 +42,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketType, sockopt};
 
 pub use answer::{Answer, Child, NotStarted, Spawned, request};
-use answer::{put_number, read_number, read_result, read_text};
+use answer::{put_blob, put_number, read_number, read_result, read_text};
 use bcl_raw::Error;
 pub use spawn::{SPAWN_MAX, Spawn};
 
@@ -167,6 +167,14 @@ impl Job {
         Ok(answer.flatten())
     }
 
+    /// The place in the job is this process's.
+    fn check(&self) -> Result<(), Error> {
+        match self.generation == process::generation() {
+            true => Ok(()),
+            false => Err(Error::ForkedFromJob),
+        }
+    }
+
     /// Sends a request; `read` reads what follows where it was done. `None`: it is not supported.
     fn ask<T>(
         &mut self,
@@ -174,9 +182,7 @@ impl Job {
         payload: &[u8],
         read: &mut dyn FnMut(&mut Launcher) -> std::io::Result<T>,
     ) -> Result<Option<T>, Error> {
-        if self.generation != process::generation() {
-            return Err(Error::ForkedFromJob);
-        }
+        self.check()?;
         let mut bytes = Vec::with_capacity(8 + payload.len());
         put_number(&mut bytes, kind as usize);
         put_number(&mut bytes, payload.len());
@@ -206,9 +212,7 @@ impl Job {
 
     /// Gives `mine` to all and returns what each has given, by rank. Blocks until all have called it.
     pub fn exchange(&mut self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-        if self.generation != process::generation() {
-            return Err(Error::ForkedFromJob);
-        }
+        self.check()?;
         if mine.len() > BLOB_MAX {
             return Err(Error::invalid(format!(
                 "{} bytes to exchange: at most {BLOB_MAX}",
@@ -264,18 +268,15 @@ impl Write for Launcher {
 
 /// Writes one blob.
 pub fn write_blob(to: &mut impl Write, blob: &[u8]) -> std::io::Result<()> {
-    let len = u32::try_from(blob.len()).map_err(|_| std::io::ErrorKind::InvalidInput)?;
+    u32::try_from(blob.len()).map_err(|_| std::io::ErrorKind::InvalidInput)?;
     let mut bytes = Vec::with_capacity(4 + blob.len());
-    bytes.extend_from_slice(&len.to_le_bytes());
-    bytes.extend_from_slice(blob);
+    put_blob(&mut bytes, blob);
     to.write_all(&bytes)
 }
 
 /// Reads one blob.
 pub fn read_blob(from: &mut impl Read) -> std::io::Result<Vec<u8>> {
-    let mut len = [0; 4];
-    from.read_exact(&mut len)?;
-    let len = u32::from_le_bytes(len) as usize;
+    let len = read_number(from)? as usize;
     if len > BLOB_MAX {
         return Err(std::io::Error::new(
             std::io::ErrorKind::InvalidData,

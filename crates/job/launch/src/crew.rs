@@ -317,8 +317,7 @@ impl Stream {
 
 /// A sandbox may refuse it.
 fn pidfd(child: &Child) -> Option<OwnedFd> {
-    let pid = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
-    pidfd_open(pid, PidfdFlags::empty()).ok()
+    pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok()
 }
 
 impl Started {

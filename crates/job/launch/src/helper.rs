@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bcl::{Folder, detect_node};
+use bcl_daemon::privileges::raise_descriptor_limit;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -23,7 +24,7 @@ const BACKLOG_MAX: usize = 1 << 20;
 
 /// Serves one launcher, over the standard streams, to the end. Call from the main thread, before any other starts.
 pub fn serve() -> Result<()> {
-    crate::machine::raise_descriptor_limit();
+    raise_descriptor_limit();
     let signals = Signals::take()?;
     let (from, to) = (own(rustix::stdio::stdin())?, own(rustix::stdio::stdout())?);
     let mut helper = Helper {
@@ -134,7 +135,7 @@ impl Helper {
             beat.map(Pulse::next_time),
             crew.and_then(Site::next_time),
         ];
-        let timeout = times.into_iter().flatten().min().map(until);
+        let timeout = times.into_iter().flatten().min().and_then(until);
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Error::system("wait for the processes", errno)),

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bcl::{Folder, JobKey};
+use bcl_daemon::privileges::raise_descriptor_limit;
 
 use crate::crew::Crew;
 use crate::error::{Error, Result};
 use crate::hosts::{self, Host, MapBy, RemoteShell};
-use crate::machine::raise_descriptor_limit;
 use crate::notice::{Listener, Notice, Outcome};
 use crate::outlet::{Kind, Outlet};
 use crate::placement::Placement;

@@ -1,7 +1,7 @@
 //! Which host takes the next processes.
 
 use crate::hosts::{Host, MapBy};
-use crate::machine::host_name;
+use crate::machine::own_names;
 
 /// Hosts by number, and how processes go round them.
 #[derive(Debug)]
@@ -17,10 +17,8 @@ pub struct Placement {
 impl Placement {
     /// On this host alone.
     pub fn here() -> Self {
-        let own = host_name();
-        let short = own.split('.').next().unwrap_or_default().to_owned();
         Self {
-            names: vec![vec![own, short, "localhost".into()]],
+            names: vec![own_names().into()],
             round: vec![0],
             placed: 0,
         }

@@ -74,15 +74,9 @@ impl AsFd for Signals {
 
 /// Undoes the launcher's blocking in a process that it starts: a program inherits what is blocked.
 pub(crate) fn unblock() {
-    let mut set = MaybeUninit::uninit();
-    // SAFETY: sigemptyset fills the set in; the calls are allowed between fork and exec.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for signal in FORWARDED {
-            libc::sigaddset(set.as_mut_ptr(), signal);
-        }
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
-    }
+    let set = set_of(&FORWARDED);
+    // SAFETY: the set is only read; the call is allowed between fork and exec.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut()) };
 }
 
 /// Those that whoever started us has not told us to ignore, as `nohup` does with SIGHUP.
@@ -101,14 +95,20 @@ pub fn heeded(signals: &[libc::c_int]) -> Vec<libc::c_int> {
 
 /// Blocks signals in this thread, and in the threads and programs that it starts.
 pub fn block(signals: &[libc::c_int]) -> libc::sigset_t {
+    let set = set_of(signals);
+    // SAFETY: the set is only read.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
+    set
+}
+
+fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: sigemptyset fills the set in; the other calls only read or add to it.
+    // SAFETY: sigemptyset fills the set in, sigaddset adds to it; both are allowed between fork and exec.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         for signal in signals {
             libc::sigaddset(set.as_mut_ptr(), *signal);
         }
-        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
         set.assume_init()
     }
 }

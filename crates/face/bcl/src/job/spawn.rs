@@ -9,6 +9,7 @@ use super::{BLOB_MAX, read_blob};
 
 /// Most processes of one spawn.
 pub const SPAWN_MAX: u32 = 65_535;
+
 /// Processes to be started in a running job: a group of their own, with ranks from 0, the job's key, and exchanges among
 /// themselves.
 ///

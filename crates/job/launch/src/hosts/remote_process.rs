@@ -124,7 +124,7 @@ fn look_after(mut there: RemoteHost, stopped: &OwnedFd, ended: &Mutex<Option<Str
             .into_iter()
             .chain(give_up_at)
             .min()
-            .map(until);
+            .and_then(until);
         let _ = poll(&mut fds, timeout.as_ref());
         // Ours is always the last.
         let is_stopped =

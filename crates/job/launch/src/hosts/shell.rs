@@ -8,7 +8,7 @@ use bcl::Nodes;
 
 use super::list::Host;
 use crate::error::{Error, Result};
-use crate::machine::host_name;
+use crate::machine::own_names;
 
 /// Names a launcher command where `--launcher` does not.
 const VARIABLE: &str = "BCL_LAUNCHER";
@@ -78,13 +78,8 @@ impl Shell {
 
 /// Needs no remote shell.
 fn is_this_host(host: &Host, nodes: &Nodes) -> bool {
-    let own = host_name();
-    let short = own.split('.').next().unwrap_or_default();
     let by_file = nodes.this_host().ok().flatten();
-    host.name == "localhost"
-        || host.name == own
-        || host.name == short
-        || by_file.is_some_and(|(node, _)| node.name == host.name)
+    own_names().contains(&host.name) || by_file.is_some_and(|(node, _)| node.name == host.name)
 }
 
 /// For a shell on the other host, and only as much as needed.

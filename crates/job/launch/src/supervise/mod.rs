@@ -149,7 +149,7 @@ impl Supervisor {
 
     fn wait(&mut self) -> Result<()> {
         let of_sites = self.sites.iter().filter_map(|site| site.next_time());
-        let timeout = of_sites.chain(self.next_time()).min().map(until);
+        let timeout = of_sites.chain(self.next_time()).min().and_then(until);
         let mut fds = vec![PollFd::new(&self.desk, PollFlags::IN)];
         let signals = self.signals.iter();
         fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
@@ -322,11 +322,7 @@ impl Drop for Supervisor {
     }
 }
 
-/// What is left of the time until then.
-pub fn until(at: Instant) -> Timespec {
-    let left = at.saturating_duration_since(Instant::now());
-    Timespec {
-        tv_sec: left.as_secs() as i64,
-        tv_nsec: i64::from(left.subsec_nanos()),
-    }
+/// What is left of the time until then; `None` if that is for ever.
+pub fn until(at: Instant) -> Option<Timespec> {
+    Timespec::try_from(at.saturating_duration_since(Instant::now())).ok()
 }

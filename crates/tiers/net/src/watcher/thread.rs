@@ -70,11 +70,7 @@ impl Watcher {
 
     fn patience(&self) -> Option<Timespec> {
         let due = self.watched.iter().filter_map(Watched::due).min()?;
-        let left = due.saturating_duration_since(Instant::now());
-        Some(Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        })
+        Timespec::try_from(due.saturating_duration_since(Instant::now())).ok()
     }
 
     fn find(&mut self, number: u64) -> Option<&mut Watched> {

@@ -15,10 +15,8 @@ pub fn run(mut state: State) -> Result<(), Errno> {
     let mut events = Vec::with_capacity(64);
     loop {
         events.clear();
-        let patience = state.patience(Instant::now()).map(|time| Timespec {
-            tv_sec: time.as_secs() as i64,
-            tv_nsec: i64::from(time.subsec_nanos()),
-        });
+        let patience = state.patience(Instant::now());
+        let patience = patience.and_then(|time| Timespec::try_from(time).ok());
         let waited = epoll::wait(
             &state.epoll,
             rustix::buffer::spare_capacity(&mut events),
