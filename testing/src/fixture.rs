@@ -22,6 +22,8 @@ pub trait Fixture {
     }
     /// The tier that carries the messages.
     const DEVICE: Device = Device::Shm;
+    /// How it copies long messages.
+    const COPY_MODE: CopyMode = CopyMode::Auto;
 }
 
 /// Shared memory, long messages copied by the kernel.
@@ -53,11 +55,12 @@ impl Fixture for SingleCopy {
 impl Fixture for Stream {
     type Port = Port;
     fn prepare(options: PortOptions) -> PortOptions {
-        options.copy_mode(CopyMode::Stream)
+        options.copy_mode(Self::COPY_MODE)
     }
     fn open(options: PortOptions) -> Result<Port, Error> {
         options.open()
     }
+    const COPY_MODE: CopyMode = CopyMode::Stream;
 }
 
 impl Fixture for Udp {

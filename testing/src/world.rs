@@ -64,6 +64,18 @@ impl<F: Fixture> World<F> {
         F::prepare(options)
     }
 
+    /// Options for a port on raw memory in it.
+    pub fn raw_options(&self) -> bcl_raw::Options {
+        bcl_raw::Options {
+            folder: Some(self.folder.clone()),
+            node: Some(self.node),
+            key: Some(Self::key()),
+            device: Some(Some(F::DEVICE)),
+            copy_mode: Some(F::COPY_MODE),
+            ..bcl_raw::Options::default()
+        }
+    }
+
     /// Opens a port.
     pub fn open(&self) -> Seat<F> {
         self.open_with(self.options())

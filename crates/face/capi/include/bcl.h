@@ -58,6 +58,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,6 +73,7 @@ extern "C" {
 #define BCL_WINDOW_MAX 4095         /* windows are 0 to this */
 #define BCL_QUEUE_DEPTH 4096        /* operations under way, and completions not taken, of one port */
 #define BCL_POSTS_MAX 65536         /* buffers that wait for a message, of one port */
+#define BCL_PIECES_MAX 256          /* pieces of memory of one message */
 #define BCL_BLOB_MAX 65536          /* most that a process gives to bcl_job_exchange, bytes */
 #define BCL_ADDRESS_TEXT_LEN 24     /* room for any address as text, with its final zero */
 
@@ -247,6 +249,16 @@ int bcl_send_immediate(bcl_port *port, bcl_address to, uint16_t channel, const v
                        uint64_t immediate, uint64_t cookie);
 
 /**
+ * Sends a message as bcl_send_immediate does, gathered from `count` pieces of memory (at most BCL_PIECES_MAX), one after
+ * the other.
+ *
+ * Pieces may be empty. On a normal channel the memory that they name must not change until BCL_EVENT_SENT; `pieces` itself
+ * is copied. The receiver sees one message, and posts for it as it likes. Errors: as bcl_send. [SEM-4.9]
+ */
+int bcl_sendv(bcl_port *port, bcl_address to, uint16_t channel, const struct iovec *pieces, int count, uint64_t immediate,
+              uint64_t cookie);
+
+/**
  * Sends a message to the system channel that may be lost: it arrives as others do there, at most once, intact, or not.
  *
  * Copied before this returns; there is no event for it, and nobody is told whether it arrives. It never waits: without
@@ -270,6 +282,15 @@ int bcl_unreliable_max(bcl_port *port, bcl_address to, size_t *len);
  * posts, for a long message takes longer: the cookie says which buffer it is. [SEM-4.2]
  */
 int bcl_post(bcl_port *port, uint16_t channel, void *buffer, size_t len, uint64_t cookie);
+
+/**
+ * Posts a buffer as bcl_post does that lies in `count` pieces of memory (at most BCL_PIECES_MAX): a message fills one after
+ * the other, and may end in any.
+ *
+ * Pieces may be empty. The memory that they name belongs to the operation until its event is taken; `pieces` itself is
+ * copied. Errors: as bcl_post. [SEM-4.9]
+ */
+int bcl_postv(bcl_port *port, uint16_t channel, const struct iovec *pieces, int count, uint64_t cookie);
 
 /**
  * Takes back the oldest post on `channel` with this cookie that no message has met.

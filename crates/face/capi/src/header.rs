@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::mem::offset_of;
 use std::process::Command;
 
+use bcl_raw::Piece;
+
 use crate::types::*;
 use crate::{code, events};
 
@@ -50,6 +52,7 @@ fn assertions() -> String {
         kind => type, status, peer, cookie, data, len, offset, value, channel, reserved, cause, cause_detail,
         reserved2, handle, immediate, reserved3,
     });
+    structure!(c, Piece = "struct iovec" { start => iov_base, len_bytes => iov_len });
     constants!(
         c,
         SYSTEM_MAX = bcl_raw::SYSTEM_MAX,
@@ -57,6 +60,7 @@ fn assertions() -> String {
         WINDOW_MAX = bcl_raw::WINDOW_COUNT - 1,
         QUEUE_DEPTH = bcl_raw::QUEUE_DEPTH,
         POSTS_MAX = bcl_raw::POSTS_MAX,
+        PIECES_MAX = bcl_raw::PIECES_MAX,
         BLOB_MAX = bcl::job::BLOB_MAX,
         CHANNEL_MAX = u16::MAX,
         ONE_THREAD = ONE_THREAD,

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use bcl_raw::{Address, EAGER_MAX};
-use bcl_raw::{Buffer, DmaBuffer, Memory, Source};
+use bcl_raw::{Buffer, DmaBuffer, Memory, Pieces, Source};
 
 use crate::call::{self, Failure, out, range};
 use crate::handle::{CPort, Open};
@@ -185,8 +185,7 @@ impl Outgoing {
         // What travels with its announcement is copied there, wherever it lies.
         let region = memory.as_ref().map(|(_, place)| *place);
         let source = Source {
-            start: data,
-            len_bytes: len,
+            memory: Pieces::one(data.cast_mut(), len),
             region: region.filter(|_| len > EAGER_MAX),
         };
         let held = memory.map(|(region, _)| Buffer::Dma(DmaBuffer::of(region)));

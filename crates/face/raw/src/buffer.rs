@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use bcl_tier::{Region, RegionPlace, Source};
+use bcl_tier::{Pieces, Region, RegionPlace, Source};
 use rustix::io::Errno;
 use rustix::mm::Advice;
 
@@ -69,8 +69,7 @@ impl Buffer {
             _ => None,
         };
         Source {
-            start: bytes.as_ptr(),
-            len_bytes: bytes.len(),
+            memory: Pieces::one(bytes.as_ptr().cast_mut(), bytes.len()),
             region,
         }
     }

@@ -24,8 +24,8 @@ mod wait;
 
 pub use bcl_os::cancel;
 pub use bcl_tier::{
-    Action, Arrival, LinkInfo, MessageId, Region, RegionPlace, Source, SystemHandle, Target,
-    WINDOW_COUNT,
+    Action, Arrival, LinkInfo, MessageId, PIECES_MAX, Piece, Pieces, Region, RegionPlace, Source,
+    SystemHandle, Target, WINDOW_COUNT,
 };
 pub use bcl_tier_shm::{CopyMode, EAGER_MAX};
 pub use bcl_types::{Access, Address, Atomic, Cause, Device, NodeId, OpError, OpId, SYSTEM_MAX};

@@ -1,5 +1,8 @@
 //! Operations under way: what the program called them and what it lent them.
 
+use std::sync::Arc;
+
+use bcl_tier::Piece;
 use bcl_types::OpId;
 
 use crate::buffer::Buffer;
@@ -9,6 +12,9 @@ use crate::buffer::Buffer;
 pub struct Op {
     pub cookie: u64,
     pub buffer: Option<Buffer>,
+    /// The table of the pieces that its memory lies in, if it lies in several.
+    #[expect(dead_code, reason = "kept for its address")]
+    pub pieces: Option<Arc<[Piece]>>,
     /// What the sender of the message that has met a posted buffer has given along.
     pub immediate: u64,
 }
@@ -18,6 +24,7 @@ impl Op {
         Self {
             cookie,
             buffer,
+            pieces: None,
             immediate: 0,
         }
     }

@@ -1,6 +1,7 @@
 //! A port without a lock: the tiers, the books, and the way of waiting.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_os::bell;
@@ -8,7 +9,8 @@ use bcl_os::sync::{AtomicU64, Ordering, bump};
 use bcl_os::wait::{Advice, Waiter};
 use bcl_tier::page::Counter;
 use bcl_tier::{
-    Action, Arrival, LinkInfo, NormalSend, RmaOp, Source, SystemHandle, Target, Upcalls,
+    Action, Arrival, LinkInfo, NormalSend, PIECES_MAX, Piece, Pieces, RmaOp, Source, SystemHandle,
+    Target, Upcalls,
 };
 use bcl_types::{Access, Address, OpError, OpId, SYSTEM_MAX};
 
@@ -190,11 +192,53 @@ impl<M: Matcher> RawPort<M> {
         buffer: Option<Buffer>,
         cookie: u64,
     ) -> Result<(), Error> {
+        // SAFETY: by the contract.
+        unsafe { self.start_send(to, channel, source, immediate, Op::new(cookie, buffer)) }
+    }
+
+    /// Sends a message that is gathered from several pieces of memory, at most
+    /// [`PIECES_MAX`](crate::PIECES_MAX).
+    ///
+    /// # Safety
+    /// The pieces stay valid and unchanged until the completion event.
+    pub unsafe fn send_pieces(
+        &mut self,
+        to: Address,
+        channel: u16,
+        pieces: Arc<[Piece]>,
+        immediate: u64,
+        buffer: Option<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        let source = Source {
+            // SAFETY: the operation keeps the table.
+            memory: unsafe { memory_of(&pieces) }?,
+            region: None,
+        };
+        let op = Op {
+            pieces: Some(pieces),
+            ..Op::new(cookie, buffer)
+        };
+        // SAFETY: by the contract; the operation keeps the table.
+        unsafe { self.start_send(to, channel, source, immediate, op) }
+    }
+
+    /// # Safety
+    /// The source stays valid and unchanged until the completion event.
+    #[inline]
+    unsafe fn start_send(
+        &mut self,
+        to: Address,
+        channel: u16,
+        source: Source,
+        immediate: u64,
+        op: Op,
+    ) -> Result<(), Error> {
         self.check_room()?;
         check_peer(to)?;
         check_channel(channel)?;
         let send = NormalSend {
-            op: self.state.ops.insert(Op::new(cookie, buffer)),
+            op: self.state.ops.insert(op),
             channel,
             immediate,
             source,
@@ -212,13 +256,43 @@ impl<M: Matcher> RawPort<M> {
     /// Names an operation for a buffer that the matcher is going to give to a message, or
     /// [`accept`](Self::accept) to one that waits.
     #[inline]
-    pub fn begin_post(&mut self, buffer: Option<Buffer>, cookie: u64) -> Result<OpId, Error> {
+    pub fn begin_post(
+        &mut self,
+        start: *mut u8,
+        capacity_bytes: usize,
+        buffer: Option<Buffer>,
+        cookie: u64,
+    ) -> Result<Target, Error> {
+        let memory = Pieces::one(start, capacity_bytes);
+        let op = self.start_post(Op::new(cookie, buffer))?;
+        Ok(Target { memory, op })
+    }
+
+    /// The same for a buffer in several pieces, at most [`PIECES_MAX`](crate::PIECES_MAX): a message is scattered to them,
+    /// and fills one after the other.
+    pub fn begin_post_pieces(
+        &mut self,
+        pieces: Arc<[Piece]>,
+        buffer: Option<Buffer>,
+        cookie: u64,
+    ) -> Result<Target, Error> {
+        // SAFETY: the operation keeps the table.
+        let memory = unsafe { memory_of(&pieces) }?;
+        let op = self.start_post(Op {
+            pieces: Some(pieces),
+            ..Op::new(cookie, buffer)
+        })?;
+        Ok(Target { memory, op })
+    }
+
+    #[inline]
+    fn start_post(&mut self, op: Op) -> Result<OpId, Error> {
         self.check()?;
         self.check_background()?;
         if self.state.matcher.posted() >= POSTS_MAX {
             return Err(Error::QueueFull { limit: POSTS_MAX });
         }
-        Ok(self.state.ops.insert(Op::new(cookie, buffer)))
+        Ok(self.state.ops.insert(op))
     }
 
     /// Gives a buffer to a message that waits. False if the message has gone meanwhile.
@@ -547,20 +621,45 @@ impl RawPort {
         cookie: u64,
     ) -> Result<(), Error> {
         check_channel(channel)?;
-        let target = Target {
-            start,
-            capacity_bytes,
-            op: self.begin_post(buffer, cookie)?,
-        };
+        let target = self.begin_post(start, capacity_bytes, buffer, cookie)?;
+        // SAFETY: by the contract.
+        unsafe { self.place_post(channel, target) };
+        Ok(())
+    }
+
+    /// Posts a buffer in several pieces, at most [`PIECES_MAX`](crate::PIECES_MAX), on a normal channel.
+    ///
+    /// # Safety
+    /// The memory stays valid and untouched until the completion event.
+    pub unsafe fn post_pieces(
+        &mut self,
+        channel: u16,
+        pieces: Arc<[Piece]>,
+        buffer: Option<Buffer>,
+        cookie: u64,
+    ) -> Result<(), Error> {
+        check_channel(channel)?;
+        let target = self.begin_post_pieces(pieces, buffer, cookie)?;
+        // SAFETY: by the contract; the operation keeps the table.
+        unsafe { self.place_post(channel, target) };
+        Ok(())
+    }
+
+    /// Gives a buffer to the oldest message on the channel, or keeps it for the next.
+    ///
+    /// # Safety
+    /// The memory stays valid and untouched until the completion event.
+    #[inline]
+    unsafe fn place_post(&mut self, channel: u16, target: Target) {
         loop {
             let Some(arrival) = self.state.matcher.next_message(channel) else {
                 self.state.matcher.post(channel, target);
                 self.mind_watchers();
-                return Ok(());
+                return;
             };
             // SAFETY: by the contract.
             if unsafe { self.accept(&arrival, target) } {
-                return Ok(());
+                return;
             }
         }
     }
@@ -584,6 +683,20 @@ impl RawPort {
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// What a table of pieces names.
+///
+/// # Safety
+/// The table is kept for as long as the result is used.
+unsafe fn memory_of(pieces: &Arc<[Piece]>) -> Result<Pieces, Error> {
+    // SAFETY: by the contract.
+    unsafe { Pieces::several(pieces) }.ok_or_else(|| {
+        Error::invalid(format!(
+            "{} pieces of memory: there can be at most {PIECES_MAX}, which together are no longer than memory",
+            pieces.len()
+        ))
+    })
 }
 
 fn check_channel(channel: u16) -> Result<(), Error> {

@@ -140,6 +140,7 @@ impl<M: Matcher> Upcalls for State<M> {
             cookie,
             buffer,
             immediate,
+            ..
         }) = self.ops.take(op)
         {
             self.recvs.push_back(Event::Received {

@@ -2,6 +2,7 @@
 
 use bcl_types::{Address, Device, OpId};
 
+use crate::pieces::Pieces;
 use crate::region::RegionPlace;
 
 /// A message on a normal channel that has arrived, as its sender describes it. Each tells of it before any of it is placed.
@@ -93,10 +94,8 @@ impl SystemHandle {
 /// A posted buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Where the message goes.
-    pub start: *mut u8,
-    /// How long it may be.
-    pub capacity_bytes: usize,
+    /// Where the message goes; as long as it may be.
+    pub memory: Pieces,
     /// The posting operation.
     pub op: OpId,
 }
@@ -107,11 +106,9 @@ unsafe impl Send for Target {}
 /// Memory that a message is sent from; stays put until the operation completes.
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
-    /// First byte.
-    pub start: *const u8,
-    /// Length.
-    pub len_bytes: usize,
-    /// Where it lies in a DMA buffer, if it does.
+    /// Where the message lies.
+    pub memory: Pieces,
+    /// Where that is in a DMA buffer, if it is in one, and in one piece.
     pub region: Option<RegionPlace>,
 }
 

@@ -4,7 +4,7 @@
 //! is a crate of its own, and none knows another. What they share is here:
 //!
 //! - [`Tier`]: the calls that a port makes on each, and [`Upcalls`], what a tier tells the port, both in terms of the names
-//!   and places in [`handles`];
+//!   and places in [`handles`], whose memory lies in one piece or in several [`pieces`];
 //! - [`Opening`]: how a port gets its number, its page and its bell, before any tier has it;
 //! - [`Shared`]: what the program and the background threads of all tiers need of one port: its [`page`] of counters, its
 //!   bell, and its windows;
@@ -17,6 +17,7 @@ pub mod exit;
 pub mod handles;
 mod open;
 pub mod page;
+pub mod pieces;
 mod region;
 mod rma;
 mod shared;
@@ -27,6 +28,7 @@ mod window;
 pub use background::{Background, Body, Mailbox};
 pub use handles::{Arrival, LinkInfo, MessageId, NormalSend, Source, SystemHandle, Target};
 pub use open::{Claim, OpenError, Opening, PortConfig};
+pub use pieces::{PIECES_MAX, Piece, Pieces};
 pub use region::{Extent, Region, RegionPlace};
 pub use rma::{Action, RmaOp};
 pub use shared::{Friends, Shared, wait_for};

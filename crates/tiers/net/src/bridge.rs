@@ -90,11 +90,10 @@ impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
             len_bytes,
             immediate,
         })?;
-        let memory = Memory::Target(target.start, target.capacity_bytes);
-        self.lent.lend(target.op, memory);
+        self.lent.lend(target.op, Memory::Target(target.memory));
         Some(proto::Target {
             op: target.op,
-            capacity_bytes: target.capacity_bytes as u64,
+            capacity_bytes: target.memory.len_bytes() as u64,
         })
     }
 
@@ -109,11 +108,7 @@ impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
     }
 
     fn fetch(&mut self, op: OpId, offset: u64, into: &mut [u8]) -> bool {
-        let piece = self.lent.piece(op, offset, into.len());
-        piece.is_some_and(|piece| {
-            into.copy_from_slice(piece);
-            true
-        })
+        self.lent.gather(op, offset, into)
     }
 
     fn received(

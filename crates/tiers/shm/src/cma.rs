@@ -8,6 +8,8 @@
 //! space, and what came with the right beacon is the peer's ([SHM-4.11]).
 
 use bcl_os::process::Beacon;
+use bcl_tier::Piece;
+use bcl_tier::pieces::ranges;
 use rustix::io::Errno;
 
 /// A peer whose memory the kernel lets us read.
@@ -52,62 +54,65 @@ impl PeerMemory {
         }
     }
 
-    /// Copies `len_bytes` from the peer's address space to `to`.
+    /// Copies a range of bytes that lie in some pieces of the peer's address space to the same range of bytes in pieces of
+    /// ours. Both lists are as long as the range asks.
     ///
-    /// The caller owns the memory at `to`.
-    pub fn read(&self, from: u64, to: *mut u8, len_bytes: usize) -> Result<(), ReadError> {
+    /// The caller owns the memory in `to`.
+    pub fn read(
+        &self,
+        from: &[Piece],
+        to: &[Piece],
+        offset: usize,
+        len_bytes: usize,
+    ) -> Result<(), ReadError> {
         let mut done = 0;
         loop {
-            let (wanted, mut seen) = (len_bytes - done, [0u8; 16]);
-            let start = from.wrapping_add(done as u64);
-            let got = self.read_both(start, to.wrapping_add(done), wanted, &mut seen)?;
-            if got == wanted + seen.len() {
-                return match seen == self.beacon.bytes {
-                    true => Ok(()),
-                    false => Err(ReadError::NotThePeer),
-                };
+            let (mut local, mut remote, mut seen) = (Parts::new(), Parts::new(), [0u8; 16]);
+            let left = (offset + done, len_bytes - done);
+            // As much as both lists have room for.
+            let wanted = remote.fill(from, left.0, left.1);
+            let wanted = local.fill(to, left.0, wanted);
+            remote.fill(from, left.0, wanted);
+            if wanted == 0 && left.1 > 0 {
+                return Err(ReadError::NotMapped);
             }
+            local.add(seen.as_mut_ptr(), seen.len());
+            remote.add(self.beacon.address as usize as *mut u8, seen.len());
+            let got = self.read_both(&local, &remote)?;
             if got >= wanted {
-                return Err(ReadError::NotThePeer);
-            }
-            if got == 0 {
+                if got != wanted + seen.len() || seen != self.beacon.bytes {
+                    return Err(ReadError::NotThePeer);
+                }
+            } else if got == 0 {
                 // Here is no memory: is it the peer's place where there is none?
                 return Err(self.look().err().unwrap_or(ReadError::NotMapped));
             }
-            done += got;
+            done += got.min(wanted);
+            if done == len_bytes {
+                return Ok(());
+            }
         }
     }
 
     /// Whether the process is the peer.
     fn look(&self) -> Result<(), ReadError> {
-        let mut seen = [0u8; 16];
-        let got = self.read_both(0, std::ptr::null_mut(), 0, &mut seen)?;
-        match got == seen.len() && seen == self.beacon.bytes {
-            true => Ok(()),
-            false => Err(ReadError::NotThePeer),
-        }
+        self.read(&[], &[], 0, 0)
     }
 
     /// Copies what there is of some memory, and then of the beacon; 0 bytes if there is nothing at the very beginning.
-    fn read_both(
-        &self,
-        from: u64,
-        to: *mut u8,
-        len_bytes: usize,
-        seen: &mut [u8; 16],
-    ) -> Result<usize, ReadError> {
-        let part = |start: *mut u8, len| libc::iovec {
-            iov_base: start.cast(),
-            iov_len: len,
+    fn read_both(&self, local: &Parts, remote: &Parts) -> Result<usize, ReadError> {
+        let (here, there) = (local.as_slice(), remote.as_slice());
+        // SAFETY: the kernel checks all ranges; the local ones belong to the caller. A `Piece` is an `iovec`.
+        let got = unsafe {
+            libc::process_vm_readv(
+                self.pid,
+                here.as_ptr().cast(),
+                here.len() as libc::c_ulong,
+                there.as_ptr().cast(),
+                there.len() as libc::c_ulong,
+                0,
+            )
         };
-        let local = [part(to, len_bytes), part(seen.as_mut_ptr(), seen.len())];
-        let remote = [
-            part(from as usize as *mut u8, len_bytes),
-            part(self.beacon.address as usize as *mut u8, seen.len()),
-        ];
-        // SAFETY: the kernel checks all ranges; the local ones belong to the caller.
-        let got =
-            unsafe { libc::process_vm_readv(self.pid, local.as_ptr(), 2, remote.as_ptr(), 2, 0) };
         match usize::try_from(got).map_err(|_| last_errno()) {
             Ok(got) => Ok(got),
             Err(Errno::FAULT) => Ok(0),
@@ -115,6 +120,44 @@ impl PeerMemory {
             Err(Errno::SRCH) => Err(ReadError::NotThePeer),
             Err(errno) => Err(ReadError::Refused(errno)),
         }
+    }
+}
+
+/// Pieces that one call copies to or from, and the beacon.
+struct Parts {
+    parts: [Piece; Self::MAX],
+    count: usize,
+}
+
+impl Parts {
+    /// The kernel takes 1,024, and few have more than one.
+    const MAX: usize = 64;
+
+    fn new() -> Self {
+        Self {
+            parts: [Piece::to_read(std::ptr::null(), 0); Self::MAX],
+            count: 0,
+        }
+    }
+
+    /// Those of a range, of which as much as there is room for beside the beacon; returns how much.
+    fn fill(&mut self, pieces: &[Piece], offset: usize, len_bytes: usize) -> usize {
+        self.count = 0;
+        let mut filled = 0;
+        for part in ranges(pieces, offset, len_bytes).take(Self::MAX - 1) {
+            self.add(part.start, part.len_bytes);
+            filled += part.len_bytes;
+        }
+        filled
+    }
+
+    fn add(&mut self, start: *mut u8, len_bytes: usize) {
+        self.parts[self.count] = Piece { start, len_bytes };
+        self.count += 1;
+    }
+
+    fn as_slice(&self) -> &[Piece] {
+        &self.parts[..self.count]
     }
 }
 
@@ -133,7 +176,11 @@ mod tests {
 
     fn read(peer: &PeerMemory, from: *const u8, len: usize) -> Result<Vec<u8>, ReadError> {
         let mut target = vec![0u8; len];
-        peer.read(from as u64, target.as_mut_ptr(), len)
+        let to = Piece {
+            start: target.as_mut_ptr(),
+            len_bytes: len,
+        };
+        peer.read(&[Piece::to_read(from, len)], &[to], 0, len)
             .map(|()| target)
     }
 

@@ -6,11 +6,13 @@
 //! is not mapped, or a file that has become shorter. Copied between this process and itself, the *local* side is what
 //! the processor can reach, which is the question.
 
+use bcl_tier::Piece;
+use bcl_tier::pieces::ranges;
 use rustix::param::page_size;
 
 /// Whether all of it can be read. Where the kernel does not answer, it is taken to be.
-pub fn is_readable(start: *const u8, len_bytes: usize) -> bool {
-    pages(start, len_bytes).all(|byte| {
+pub fn is_readable(memory: &[Piece]) -> bool {
+    memory.iter().flat_map(pages).all(|byte| {
         let mut copy = 0u8;
         let [here, own] = [byte, &raw mut copy].map(iovec);
         // SAFETY: the kernel checks both ranges, and writes `copy` alone.
@@ -18,9 +20,10 @@ pub fn is_readable(start: *const u8, len_bytes: usize) -> bool {
     })
 }
 
-/// Whether all of it can be written. A byte of each page is.
-pub fn is_writable(start: *mut u8, len_bytes: usize) -> bool {
-    pages(start, len_bytes).all(|byte| {
+/// Whether all of a range of it can be written. A byte of each page is.
+pub fn is_writable(memory: &[Piece], offset: usize, len_bytes: usize) -> bool {
+    let parts = ranges(memory, offset, len_bytes);
+    parts.flat_map(|part| pages(&part)).all(|byte| {
         let mut zero = 0u8;
         let [here, own] = [byte, &raw mut zero].map(iovec);
         // SAFETY: the kernel checks both ranges; that at `byte` is the caller's to write.
@@ -29,7 +32,7 @@ pub fn is_writable(start: *mut u8, len_bytes: usize) -> bool {
 }
 
 /// A byte of each page.
-fn pages(start: *const u8, len_bytes: usize) -> impl Iterator<Item = *mut u8> {
+fn pages(&Piece { start, len_bytes }: &Piece) -> impl Iterator<Item = *mut u8> + use<> {
     let page = page_size();
     let to_next = page - start as usize % page;
     let later = (to_next..len_bytes).step_by(page);
@@ -37,7 +40,7 @@ fn pages(start: *const u8, len_bytes: usize) -> impl Iterator<Item = *mut u8> {
     first
         .into_iter()
         .chain(later)
-        .map(move |at| start.wrapping_add(at).cast_mut())
+        .map(move |at| start.wrapping_add(at))
 }
 
 fn iovec(byte: *mut u8) -> libc::iovec {
@@ -74,7 +77,11 @@ mod tests {
 
     /// Readable, and writable, at each end of each page.
     fn what_is(start: *mut u8, len: usize) -> (bool, bool) {
-        (is_readable(start, len), is_writable(start, len))
+        let memory = [Piece {
+            start,
+            len_bytes: len,
+        }];
+        (is_readable(&memory), is_writable(&memory, 0, len))
     }
 
     #[test]

@@ -6,6 +6,7 @@ use bcl_proto::{Endpoint, Payload, Time, Transmit};
 use bcl_tier::Upcalls;
 use bcl_udp::{Datagram, Manner, SendError};
 
+use super::gathered::Gathered;
 use super::{Engine, bridge};
 use crate::lent::Lent;
 
@@ -16,6 +17,8 @@ const BATCH: usize = 64;
 #[derive(Debug)]
 pub struct Unsent {
     packets: Vec<Transmit>,
+    /// What those on their way to the socket carry that lies in several pieces.
+    gathered: Gathered,
     /// The socket has said that datagrams to there are too long.
     too_long: Option<IpAddr>,
 }
@@ -24,6 +27,7 @@ impl Default for Unsent {
     fn default() -> Self {
         Self {
             packets: Vec::with_capacity(BATCH),
+            gathered: Gathered::default(),
             too_long: None,
         }
     }
@@ -68,8 +72,13 @@ impl Engine {
                 .take_while(|transmit| !transmit.is_alone())
                 .count(),
         };
-        let (endpoint, lent) = (&self.endpoint, &self.lent);
-        let datagram = |transmit| datagram_of(endpoint, lent, transmit);
+        self.unsent.gathered.gather(&self.lent, &packets[..run]);
+        let carried = Carried {
+            endpoint: &self.endpoint,
+            lent: &self.lent,
+            gathered: &self.unsent.gathered,
+        };
+        let datagram = |transmit| carried.datagram(transmit);
         let sent = if run == 1 {
             let only = datagram(&packets[0]);
             self.udp.send(path.to, only.as_slice(), manner)
@@ -80,9 +89,7 @@ impl Engine {
         };
         match sent {
             Ok(sent) if sent < run => {
-                let live = |transmit: &Transmit| {
-                    payload_of(&self.endpoint, &self.lent, transmit).is_some()
-                };
+                let live = |transmit: &Transmit| carried.payload(transmit).is_some();
                 let gone = leave_out(&packets[..run], sent, live);
                 packets.drain(..gone);
                 gone == run
@@ -126,33 +133,37 @@ fn leave_out(run: &[Transmit], sent: usize, live: impl Fn(&Transmit) -> bool) ->
         .unwrap_or(run.len())
 }
 
-/// What a packet carries; `None` if it is no longer there.
-#[inline]
-fn payload_of<'a>(
+/// What packets carry, wherever it lies.
+struct Carried<'a> {
     endpoint: &'a Endpoint,
     lent: &'a Lent,
-    transmit: &'a Transmit,
-) -> Option<&'a [u8]> {
-    match transmit.payload {
-        Payload::Own(_) => endpoint.bytes(transmit),
-        Payload::Lent {
-            op,
-            offset,
-            len_bytes,
-        } => lent.piece(op, offset, len_bytes.into()),
-    }
+    gathered: &'a Gathered,
 }
 
-/// A packet as the socket takes it; `None` if what it was to carry is no longer there.
-#[inline]
-fn datagram_of<'a>(
-    endpoint: &'a Endpoint,
-    lent: &'a Lent,
-    transmit: &'a Transmit,
-) -> Option<Datagram<'a>> {
-    let payload = payload_of(endpoint, lent, transmit)?;
-    Some(Datagram {
-        header: endpoint.seal(transmit, payload),
-        payload: [payload, &[]],
-    })
+impl<'a> Carried<'a> {
+    /// `None` if it is no longer there.
+    #[inline]
+    fn payload(&self, transmit: &'a Transmit) -> Option<&'a [u8]> {
+        match transmit.payload {
+            Payload::Own(_) => self.endpoint.bytes(transmit),
+            Payload::Lent {
+                op,
+                offset,
+                len_bytes,
+            } => {
+                let part = self.lent.part(op, offset, len_bytes.into());
+                part.or_else(|| self.gathered.get(op, offset))
+            }
+        }
+    }
+
+    /// A packet as the socket takes it; `None` if what it was to carry is no longer there.
+    #[inline]
+    fn datagram(&self, transmit: &'a Transmit) -> Option<Datagram<'a>> {
+        let payload = self.payload(transmit)?;
+        Some(Datagram {
+            header: self.endpoint.seal(transmit, payload),
+            payload: [payload, &[]],
+        })
+    }
 }

@@ -5,6 +5,7 @@
 //! what there is to send, in `batches`. `statistics` shows it to people.
 
 mod batches;
+mod gathered;
 pub mod open;
 mod requests;
 mod statistics;

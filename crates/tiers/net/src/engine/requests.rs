@@ -3,7 +3,7 @@
 use bcl_os::sync::bump;
 use bcl_proto as proto;
 use bcl_tier::page::Counter;
-use bcl_tier::{Action, MessageId, NormalSend, RmaOp, SystemHandle, Target, Upcalls};
+use bcl_tier::{Action, MessageId, NormalSend, Pieces, RmaOp, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, OpId};
 
 use super::{Engine, bridge, now};
@@ -70,12 +70,11 @@ impl Engine {
             immediate,
             source,
         } = send;
-        let memory = Memory::Source(source.start, source.len_bytes);
-        self.lent.lend(op, memory);
+        self.lent.lend(op, Memory::Source(source.memory));
         let send = proto::NormalSend {
             op,
             channel,
-            len_bytes: source.len_bytes as u64,
+            len_bytes: source.memory.len_bytes() as u64,
             immediate,
         };
         let bridge = bridge!(self, up);
@@ -88,9 +87,13 @@ impl Engine {
         bump(self.shared.page.counter(Counter::RmaOut), 1);
         match op.action {
             Action::Put { from, len_bytes } => {
-                self.lent.lend(op.op, Memory::Source(from, len_bytes));
+                let from = Pieces::one(from.cast_mut(), len_bytes);
+                self.lent.lend(op.op, Memory::Source(from));
             }
-            Action::Get { to, len_bytes } => self.lent.lend(op.op, Memory::Target(to, len_bytes)),
+            Action::Get { to, len_bytes } => {
+                let to = Pieces::one(to, len_bytes);
+                self.lent.lend(op.op, Memory::Target(to));
+            }
             Action::Atomic(_) => {}
         }
         let bridge = bridge!(self, up);
@@ -100,12 +103,11 @@ impl Engine {
 
     pub fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
         let now = now();
-        let memory = Memory::Target(target.start, target.capacity_bytes);
-        self.lent.lend(target.op, memory);
+        self.lent.lend(target.op, Memory::Target(target.memory));
         let message = names::message_to_proto(message);
         let posted = proto::Target {
             op: target.op,
-            capacity_bytes: target.capacity_bytes as u64,
+            capacity_bytes: target.memory.len_bytes() as u64,
         };
         let bridge = bridge!(self, up);
         let found = self.endpoint.accept(now, message, posted, bridge);

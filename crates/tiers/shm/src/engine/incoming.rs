@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bcl_os::sync::bump;
 use bcl_rings::Corrupt;
 use bcl_tier::page::{Counter, Page};
-use bcl_tier::{Arrival, MessageId, SystemHandle, Target, Upcalls};
+use bcl_tier::{Arrival, MessageId, PIECES_MAX, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, Cause, Device, OpError};
 
 use super::fin;
@@ -151,11 +151,16 @@ impl Incoming {
         ctx: &Context<'_>,
         up: &mut impl Upcalls,
     ) -> Result<(), Corrupt> {
-        let [len_bytes, address, region, offset, _, _] = message.args;
+        let [len_bytes, address, region, offset, pieces, _] = message.args;
+        let pieces = usize::try_from(pieces).unwrap_or(usize::MAX);
+        if pieces > PIECES_MAX {
+            return Err(Corrupt("count of the pieces of a message"));
+        }
         let payload = Payload {
             channel: message.channel,
             len_bytes,
             address,
+            pieces,
             region,
             offset,
         };
@@ -365,14 +370,15 @@ fn arrival(ctx: &Context<'_>, id: MessageId, message: &Message, len_bytes: u64) 
 }
 
 fn deliver(payload: &[u8], target: Target) -> Result<(), OpError> {
-    if payload.len() > target.capacity_bytes {
+    let capacity_bytes = target.memory.len_bytes();
+    if payload.len() > capacity_bytes {
         return Err(OpError::Truncated {
             len_bytes: payload.len() as u64,
-            capacity_bytes: target.capacity_bytes as u64,
+            capacity_bytes: capacity_bytes as u64,
         });
     }
-    // SAFETY: the poster vouches for its buffer until the post completes.
-    unsafe { std::ptr::copy_nonoverlapping(payload.as_ptr(), target.start, payload.len()) };
+    // SAFETY: the poster vouches for its buffer until the post completes; it is long enough.
+    unsafe { target.memory.copy_in(0, payload.len(), payload.as_ptr()) };
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The data path: connections of one port, driven by the thread that polls it.
 //!
 //! Read [`message`] (what travels), [`outgoing`] and [`incoming`] (the two halves of a connection), [`transfer`]
-//! (large messages), [`rma`] (one-sided operations), [`peer`] (a connection as a whole) and [`port`] (all of them).
+//! and [`remote`] (large messages), [`rma`] (one-sided operations), [`peer`] (a connection as a whole) and [`port`] (all of them).
 
 pub(crate) mod fin;
 pub(crate) mod inbox;
@@ -12,5 +12,6 @@ pub(crate) mod outgoing;
 pub(crate) mod peer;
 pub(crate) mod peers;
 pub(crate) mod port;
+pub(crate) mod remote;
 pub(crate) mod rma;
 pub(crate) mod transfer;

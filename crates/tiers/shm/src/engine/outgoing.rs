@@ -5,13 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use bcl_os::sync::{Ordering, bump};
 use bcl_rings::Corrupt;
 use bcl_tier::page::{Counter, Page};
-use bcl_tier::{NormalSend, Source, Upcalls};
+use bcl_tier::{NormalSend, Pieces, Source, Upcalls};
 use bcl_types::{Address, OpError, OpId};
 
 use super::fin;
 use super::inbox::SYSTEM_CREDITS;
 use super::link::Link;
-use super::message::{Kind, Message, inline_max};
+use super::message::{INLINE_MAX, Kind, Message, inline_max};
 use crate::own_memory;
 
 /// Longest message sent along with its cell; longer ones wait at the sender for a buffer.
@@ -48,7 +48,7 @@ struct InFlight {
 #[derive(Debug)]
 struct Stream {
     number: u32,
-    source: Source,
+    memory: Pieces,
     offset: usize,
 }
 
@@ -205,8 +205,9 @@ impl Outgoing {
         } else {
             EAGER_MAX
         };
-        let eager = source.len_bytes <= longest
-            && self.deferred_eager_bytes + source.len_bytes <= DEFERRED_EAGER_BYTES;
+        let len_bytes = source.memory.len_bytes();
+        let eager =
+            len_bytes <= longest && self.deferred_eager_bytes + len_bytes <= DEFERRED_EAGER_BYTES;
         let Some(mut message) = (if eager {
             eager_message(link, send)?
         } else {
@@ -271,7 +272,8 @@ impl Outgoing {
     fn push_streams(&mut self, link: &mut Link, handled: u32) -> Result<bool, Corrupt> {
         let mut moved = false;
         while let Some(stream) = self.streams.front_mut() {
-            let piece = (stream.source.len_bytes - stream.offset).min(PIECE_BYTES);
+            let total = stream.memory.len_bytes();
+            let piece = (total - stream.offset).min(PIECE_BYTES);
             if link.pair.cells_out.free(1)? == 0 {
                 break;
             }
@@ -279,9 +281,7 @@ impl Outgoing {
                 break;
             };
             // SAFETY: the source stays valid until its operation completes; `place` has room for the piece.
-            unsafe {
-                std::ptr::copy_nonoverlapping(stream.source.start.add(stream.offset), place, piece);
-            }
+            unsafe { stream.memory.copy_out(stream.offset, piece, place) };
             let mut message = Message::with_payload(Kind::Data, 0, piece as u32);
             message.args[0] = u64::from(stream.number);
             message.handled = handled;
@@ -289,7 +289,7 @@ impl Outgoing {
             // Each piece wakes the receiver at once: it copies out while we copy in the next.
             stream.offset += piece;
             moved = true;
-            if stream.offset == stream.source.len_bytes {
+            if stream.offset == total {
                 self.streams.pop_front();
             } else if self.streams.len() > 1 {
                 self.streams.rotate_left(1);
@@ -306,11 +306,11 @@ impl Outgoing {
         if flight.eager {
             return Err(Corrupt("asked to stream a message already sent"));
         }
-        let source = flight.send.source;
+        let memory = flight.send.source.memory;
         if self.streams.iter().any(|stream| stream.number == number) {
             return Err(Corrupt("asked twice to stream a message"));
         }
-        if is_unreadable && !own_memory::is_readable(source.start, source.len_bytes) {
+        if is_unreadable && !own_memory::is_readable(memory.table()) {
             let number = u64::from(number);
             self.control(Message::control(
                 Kind::Unreadable,
@@ -321,7 +321,7 @@ impl Outgoing {
         }
         self.streams.push_back(Stream {
             number,
-            source,
+            memory,
             offset: 0,
         });
         Ok(())
@@ -360,7 +360,7 @@ impl Outgoing {
             self.handled += 1;
             if flight.deferred {
                 if flight.eager {
-                    self.deferred_eager_bytes += flight.send.source.len_bytes;
+                    self.deferred_eager_bytes += flight.send.source.memory.len_bytes();
                 }
                 self.deferred.insert(number, flight);
             } else {
@@ -400,10 +400,10 @@ impl Outgoing {
             .remove(&number)
             .ok_or(Corrupt("number of a finished message"))?;
         if flight.eager {
-            self.deferred_eager_bytes -= flight.send.source.len_bytes;
+            self.deferred_eager_bytes -= flight.send.source.memory.len_bytes();
         }
         self.streams.retain(|stream| stream.number != number);
-        let result = fin::decode(status, detail, flight.send.source.len_bytes as u64);
+        let result = fin::decode(status, detail, flight.send.source.memory.len_bytes() as u64);
         complete(&flight.send, result, up, to, counters);
         Ok(())
     }
@@ -435,7 +435,7 @@ impl Outgoing {
                 to,
                 send.channel,
                 send.op,
-                send.source.len_bytes as u64,
+                send.source.memory.len_bytes() as u64,
                 Err(error),
             );
         }
@@ -444,51 +444,37 @@ impl Outgoing {
 }
 
 fn eager_message(link: &mut Link, send: &NormalSend) -> Result<Option<Message>, Corrupt> {
-    let source = send.source;
-    // SAFETY: the source stays valid until its operation completes.
-    let data = unsafe { slice_of(source) };
-    if data.len() <= inline_max(send.immediate) {
-        return Ok(Some(Message::with_inline(Kind::Eager, send.channel, data)));
+    let (memory, channel) = (send.source.memory, send.channel);
+    let len_bytes = memory.len_bytes();
+    if len_bytes <= inline_max(send.immediate) {
+        let mut gathered = [0u8; INLINE_MAX];
+        // SAFETY: the source stays valid until its operation completes; `inline_max` is not longer.
+        unsafe { memory.copy_out(0, len_bytes, gathered.as_mut_ptr()) };
+        let data = &gathered[..len_bytes];
+        return Ok(Some(Message::with_inline(Kind::Eager, channel, data)));
     }
-    let Some(place) = link.pair.stream_out.reserve(data.len() as u32)? else {
+    let Some(place) = link.pair.stream_out.reserve(len_bytes as u32)? else {
         return Ok(None);
     };
-    // SAFETY: `reserve` returned room for `data.len()` bytes that nobody else writes.
-    unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
-    link.pair.stream_out.hand_on(place, data.len() as u32);
+    // SAFETY: as above; `reserve` returned room for so many bytes that nobody else writes.
+    unsafe { memory.copy_out(0, len_bytes, place) };
+    link.pair.stream_out.hand_on(place, len_bytes as u32);
     Ok(Some(Message::with_payload(
         Kind::Eager,
-        send.channel,
-        data.len() as u32,
+        channel,
+        len_bytes as u32,
     )))
 }
 
-/// # Safety
-/// The source is valid for reads.
-unsafe fn slice_of<'a>(source: Source) -> &'a [u8] {
-    if source.len_bytes == 0 {
-        return &[];
-    }
-    // SAFETY: the caller vouches for it.
-    unsafe { std::slice::from_raw_parts(source.start, source.len_bytes) }
-}
-
 fn rts_message(send: &NormalSend) -> Message {
-    let source = send.source;
-    let (region, offset) = source
-        .region
-        .map_or((0, 0), |place| (place.region, place.offset));
+    let Source { memory, region } = send.source;
+    let (address, pieces) = memory.to_words();
+    let (region, offset) = region.map_or((0, 0), |place| (place.region, place.offset));
+    let len_bytes = memory.len_bytes() as u64;
     Message::control(
         Kind::Rts,
         send.channel,
-        [
-            source.len_bytes as u64,
-            source.start as u64,
-            region,
-            offset,
-            0,
-            0,
-        ],
+        [len_bytes, address, region, offset, pieces.into(), 0],
     )
 }
 
@@ -499,7 +485,7 @@ fn complete(
     to: Address,
     counters: &Page,
 ) {
-    let len_bytes = send.source.len_bytes as u64;
+    let len_bytes = send.source.memory.len_bytes() as u64;
     if result.is_ok() {
         bump(counters.counter(Counter::NormalSent), 1);
         bump(counters.counter(Counter::BytesSent), len_bytes);

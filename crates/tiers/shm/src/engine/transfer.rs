@@ -11,6 +11,7 @@ use bcl_types::{Cause, OpError};
 use rustix::io::Errno;
 
 use super::link::Link;
+use super::remote::Remote;
 use crate::cma::ReadError;
 use crate::own_memory;
 
@@ -24,8 +25,10 @@ const REGIONS_MAX: usize = 32;
 pub struct Payload {
     pub channel: u16,
     pub len_bytes: u64,
-    /// In the sender's address space.
+    /// In the sender's address space; of the table of its pieces, if there are any.
     pub address: u64,
+    /// Entries of that table, at most [`PIECES_MAX`](bcl_tier::PIECES_MAX); 0: the payload is in one piece.
+    pub pieces: usize,
     /// DMA buffer it lies in, or 0.
     pub region: u64,
     /// Where in that buffer.
@@ -61,7 +64,7 @@ pub enum Begun {
 
 #[derive(Debug)]
 enum Way {
-    Kernel,
+    Kernel(Remote),
     Region(Arc<Mapping>),
 }
 
@@ -106,10 +109,11 @@ impl Transfers {
         payload: Payload,
         target: Target,
     ) -> Begun {
-        if payload.len_bytes > target.capacity_bytes as u64 {
+        let capacity_bytes = target.memory.len_bytes() as u64;
+        if payload.len_bytes > capacity_bytes {
             let error = OpError::Truncated {
                 len_bytes: payload.len_bytes,
-                capacity_bytes: target.capacity_bytes as u64,
+                capacity_bytes,
             };
             return Begun::Finished(Finished::of(number, &payload, target, Err(error)));
         }
@@ -165,7 +169,7 @@ impl Transfers {
             }
         }
         if link.memory.is_ok() {
-            Ok(Way::Kernel)
+            Ok(Way::Kernel(Remote::of(payload)))
         } else {
             Err(Missing::SingleCopy)
         }
@@ -204,23 +208,21 @@ impl Transfers {
         let mut pull = self.pulls.pop_front()?;
         let total = pull.payload.len_bytes as usize;
         let slice = (total - pull.done).min(SLICE_BYTES);
-        let to = pull.target.start.wrapping_add(pull.done);
-        let copied = match (&pull.way, &link.memory) {
+        let to = &pull.target.memory;
+        let copied = match (&mut pull.way, &link.memory) {
             (Way::Region(mapping), _) => {
                 let from = mapping
                     .start()
                     .as_ptr()
                     .wrapping_add(pull.payload.offset as usize + pull.done);
-                // SAFETY: `covers` checked the range; the poster vouches for its buffer.
-                unsafe { std::ptr::copy_nonoverlapping(from, to, slice) };
+                // SAFETY: `covers` checked the range; the poster vouches for its buffer, which is long enough.
+                unsafe { to.copy_in(pull.done, slice, from) };
                 Ok(())
             }
-            (Way::Kernel, Ok(memory)) => memory.read(
-                pull.payload.address.wrapping_add(pull.done as u64),
-                to,
-                slice,
-            ),
-            (Way::Kernel, Err(_)) => Err(ReadError::Refused(Errno::PERM)),
+            (Way::Kernel(from), Ok(memory)) => from
+                .pieces(memory)
+                .and_then(|from| memory.read(from, to.table(), pull.done, slice)),
+            (Way::Kernel(_), Err(_)) => Err(ReadError::Refused(Errno::PERM)),
         };
         // What was read after the sender began to close may be anything.
         fence(Ordering::SeqCst);
@@ -231,7 +233,7 @@ impl Transfers {
         }
         match copied {
             Ok(()) => pull.done += slice,
-            Err(ReadError::NotMapped) if own_memory::is_writable(to, slice) => {
+            Err(ReadError::NotMapped) if own_memory::is_writable(to.table(), pull.done, slice) => {
                 return Some(Begun::Unreadable(self.stream(pull)));
             }
             Err(ReadError::NotMapped) => {
@@ -294,9 +296,8 @@ impl Transfers {
         if len > total - stream.done || len == 0 {
             return Err(Corrupt("length of a streamed piece"));
         }
-        let to = stream.target.start.wrapping_add(stream.done);
         // SAFETY: the piece lies in the ring, and within the posted buffer as just checked.
-        unsafe { std::ptr::copy_nonoverlapping(start, to, len) };
+        unsafe { stream.target.memory.copy_in(stream.done, len, start) };
         stream.done += len;
         if stream.done < total {
             return Ok(None);

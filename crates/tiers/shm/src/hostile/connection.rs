@@ -12,8 +12,8 @@ use bcl_rings::Corrupt;
 use bcl_rings::pair::{Geometry, PairEnd, Side};
 use bcl_tier::page::{PAGE_LEN, Page};
 use bcl_tier::{
-    Arrival, Friends, LinkInfo, MessageId, NormalSend, Shared, Source, SystemHandle, Target,
-    Upcalls,
+    Arrival, Friends, LinkInfo, MessageId, NormalSend, Piece, Pieces, Shared, Source, SystemHandle,
+    Target, Upcalls,
 };
 use bcl_types::{Address, Cause, NodeId, OpError, OpId};
 
@@ -158,9 +158,9 @@ impl World {
     }
 
     fn send_normal(&mut self, input: &mut Input<'_>) -> Result<(), Corrupt> {
+        let len_bytes = usize::from(input.short()) % SENT_BYTES;
         let source = Source {
-            start: SENT.as_ptr(),
-            len_bytes: usize::from(input.short()) % SENT_BYTES,
+            memory: self.port.pieces(SENT.as_ptr().cast_mut(), len_bytes),
             region: None,
         };
         let (op, handled) = (self.next_op, self.victim.incoming.handled());
@@ -263,6 +263,7 @@ fn context(from: Address, counters: &Page) -> Context<'_> {
 #[derive(Default)]
 struct Port {
     buffers: Vec<(Box<[u8]>, usize)>,
+    tables: Vec<Box<[Piece]>>,
     free_targets: Vec<Target>,
     targets_under_way: Vec<OpId>,
     sends_under_way: Vec<OpId>,
@@ -280,10 +281,30 @@ impl Port {
         let op = self.buffers.len() as OpId;
         self.targets_under_way.push(op);
         Target {
-            start,
-            capacity_bytes,
+            memory: self.pieces(start, capacity_bytes),
             op,
         }
+    }
+
+    /// The memory in one piece or, if it is of odd length, in three.
+    fn pieces(&mut self, start: *mut u8, len_bytes: usize) -> Pieces {
+        if len_bytes % 2 == 0 {
+            return Pieces::one(start, len_bytes);
+        }
+        let third = len_bytes / 3;
+        let part = |offset, len_bytes| Piece {
+            start: start.wrapping_add(offset),
+            len_bytes,
+        };
+        let table = Box::new([
+            part(0, third),
+            part(third, third),
+            part(2 * third, len_bytes - 2 * third),
+        ]);
+        // SAFETY: the table is kept with the buffers.
+        let pieces = unsafe { Pieces::several(&table[..]) };
+        self.tables.push(table);
+        pieces.expect("three pieces of a short buffer")
     }
 
     fn check_guards(&self) {
