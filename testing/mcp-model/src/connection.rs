@@ -5,7 +5,7 @@ use bcl_wire::serial::before;
 use bcl_wire::{CheckKey, Flags, Kind, SLOTS};
 
 use crate::reply::Reply;
-use crate::{Effect, Packet, Port};
+use crate::{Effect, ModelPort, Packet};
 
 /// Sequenced packets that are acknowledged together ([MCP-5.3]).
 const TOGETHER: u32 = 8;
@@ -95,7 +95,7 @@ impl Connection {
     }
 }
 
-impl Port {
+impl ModelPort {
     /// A packet with a sequence.
     pub(crate) fn sequenced(&mut self, connection: &mut Connection, packet: &Packet<'_>) -> Effect {
         let header = &packet.header;

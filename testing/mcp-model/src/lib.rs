@@ -1,7 +1,7 @@
 //! A model of the interface program, the *MCP*: the receiver's half of entered connections, as `spec/interface.md` has it.
 //!
 //! The one that is loaded is `bpf/mcp.bpf.c`; this is the same in a form that tests can look into and simulations can run:
-//! no clock, no I/O, and no allocation for a packet. [`Port::handle`] takes a datagram; what comes of it is a
+//! no clock, no I/O, and no allocation for a packet. [`ModelPort::handle`] takes a datagram; what comes of it is a
 //! verdict, a record in the port's [`Ring`], the windows' memory and what is kept for the connection. The locks of
 //! [MCP-2] are not here: it has one CPU.
 
@@ -46,7 +46,7 @@ pub enum Verdict<'a> {
 
 /// A port that the agent has entered, with all that is entered for it.
 #[derive(Debug)]
-pub struct Port {
+pub struct ModelPort {
     number: u16,
     job: Arc<JobKeys>,
     connections: HashMap<u32, Box<Connection>>,
@@ -96,7 +96,7 @@ impl Effect {
     }
 }
 
-impl Port {
+impl ModelPort {
     /// A port with this number, whose ring has room for so many bytes, a power of two.
     pub fn new(number: u16, job: Arc<JobKeys>, ring_bytes: usize) -> Self {
         Self {

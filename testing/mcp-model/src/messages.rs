@@ -6,12 +6,12 @@ use bcl_wire::Flags;
 use crate::connection::Connection;
 use crate::reply::Reply;
 use crate::ring::Put;
-use crate::{Effect, Packet, Port};
+use crate::{Effect, ModelPort, Packet};
 
 /// Payload of each packet that a message is taken to have when room for all of it is looked for.
 const COUNTED_BYTES: u64 = 1024;
 
-impl Port {
+impl ModelPort {
     /// Into the ring, for the program.
     pub(crate) fn pass_on(&self, packet: &Packet<'_>) -> Option<Effect> {
         self.ring

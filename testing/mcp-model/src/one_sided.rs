@@ -10,9 +10,9 @@ use crate::connection::Connection;
 use crate::reply::Reply;
 use crate::ring::Put;
 use crate::window::Window;
-use crate::{Effect, Packet, Port};
+use crate::{Effect, ModelPort, Packet};
 
-impl Port {
+impl ModelPort {
     /// GET: performed if its answer can take its place, else the program's.
     pub(crate) fn get(&mut self, packet: &Packet<'_>) -> Option<Effect> {
         let header = &packet.header;

@@ -4,7 +4,7 @@ use bcl_wire::body::AckBody;
 use bcl_wire::{HEADER_LEN, Header, Kind, NakReason, RmaStatus, seal};
 
 use crate::connection::Connection;
-use crate::{Packet, Port};
+use crate::{ModelPort, Packet};
 
 /// What is to be said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Reply {
     },
 }
 
-impl Port {
+impl ModelPort {
     /// Writes the answer. `None` if there is none, else whether it acknowledges all that was taken.
     pub(crate) fn reply(
         &mut self,

@@ -20,6 +20,6 @@ mod schedule;
 mod world;
 
 pub use plan::{Choice, KINDS, Mix, Plan, Traffic, Upset};
-pub use port::Port;
+pub use port::SimPort;
 pub use schedule::Schedule;
 pub use world::{Goodput, Report, Streams, Trace, World, Wrong};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bcl_sim::net::{Datagram, Fate};
 use bcl_sim::party::Party;
-use bcl_sim::{KINDS, Plan, Port, Report, World, Wrong};
+use bcl_sim::{KINDS, Plan, Report, SimPort, World, Wrong};
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
@@ -82,7 +82,7 @@ fn run_one(kind: &str, seed: u64, options: &Options) -> Result<Report, Box<Wrong
     if trace {
         line(&format!("{plan:?}"));
     }
-    let mut world = World::<Port>::new(plan);
+    let mut world = World::<SimPort>::new(plan);
     if trace {
         world.trace(Box::new(stamped));
         let observer = |at_ns, fate, datagram: &Datagram| packet(at_ns, fate, datagram);
@@ -93,7 +93,7 @@ fn run_one(kind: &str, seed: u64, options: &Options) -> Result<Report, Box<Wrong
 
 fn packet(at_ns: u64, fate: Fate, datagram: &Datagram) {
     let (from, to) = (datagram.from.ip(), datagram.to.ip());
-    let text = Port::describe(&datagram.bytes);
+    let text = SimPort::describe(&datagram.bytes);
     stamped(at_ns, &format!("    {fate:<12} {from} > {to}  {text}"));
 }
 

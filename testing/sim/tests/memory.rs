@@ -2,7 +2,7 @@
 
 use bcl_sim::net::LinkSpec;
 use bcl_sim::party::{Held, Party};
-use bcl_sim::{Port, Streams, World};
+use bcl_sim::{SimPort, Streams, World};
 
 /// What the receiver of 100 streams holds if it knows `known` peers.
 fn held(known: usize) -> Held {
@@ -15,7 +15,7 @@ fn held(known: usize) -> Held {
     };
     let mut plan = streams.plan(1);
     plan.silent_peers = known - 100;
-    let mut world = World::<Port>::new(plan);
+    let mut world = World::<SimPort>::new(plan);
     let run = world.advance(20_000_000);
     run.unwrap_or_else(|wrong| panic!("{wrong}"));
     world.party(0).expect("the receiver is there").held()

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use bcl_sim::net::{Faults, LinkSpec, Rate};
-use bcl_sim::{Goodput, Port, Streams};
+use bcl_sim::{Goodput, SimPort, Streams};
 
 const MS: u64 = 1_000_000;
 
@@ -18,7 +18,7 @@ const STREAMS: Streams = Streams {
 };
 
 fn measure(streams: Streams, warm_up_ms: u64, span_ms: u64) -> Goodput {
-    let measured = streams.measure::<Port>(1, warm_up_ms * MS, span_ms * MS);
+    let measured = streams.measure::<SimPort>(1, warm_up_ms * MS, span_ms * MS);
     measured.unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 

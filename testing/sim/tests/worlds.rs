@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bcl_sim::{KINDS, Plan, Port, World};
+use bcl_sim::{KINDS, Plan, SimPort, World};
 
 /// Seeds of each kind that `make test` runs; `make soak` goes on where it ends.
 const SEEDS: u64 = 250;
@@ -130,7 +130,7 @@ const ONCE_WRONG_WITH_INTERFACES: &[(&str, u64, &str)] = &[
 
 /// What is wrong with a world, if anything is.
 fn wrong(plan: Plan) -> Option<String> {
-    let wrong = World::<Port>::new(plan).run().err()?;
+    let wrong = World::<SimPort>::new(plan).run().err()?;
     Some(wrong.to_string())
 }
 
@@ -204,7 +204,7 @@ fn what_was_once_wrong_is_right() {
 #[test]
 fn the_same_seed_is_the_same_run() {
     for (kind, _) in KINDS {
-        let run = |plan: fn(Plan) -> Plan| World::<Port>::new(plan(self::plan(kind, 3))).run();
+        let run = |plan: fn(Plan) -> Plan| World::<SimPort>::new(plan(self::plan(kind, 3))).run();
         assert_eq!(run(|plan| plan), run(|plan| plan), "{kind}");
         let with_interfaces = || run(Plan::with_interfaces);
         assert_eq!(with_interfaces(), with_interfaces(), "{kind}");

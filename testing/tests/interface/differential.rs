@@ -9,7 +9,7 @@ use bcl_layout::control::{GRANTS, Grant};
 use bcl_layout::tables::{Connection, Outcome, Outcomes};
 use bcl_layout::{Counters, Record};
 use bcl_mcp::Mcp;
-use bcl_mcp_model::{Port, Verdict, Window};
+use bcl_mcp_model::{ModelPort, Verdict, Window};
 use bcl_proto::ConnectionState;
 use bcl_wire::JobKeys;
 
@@ -30,7 +30,7 @@ const WORLD: u64 = 20_000;
 /// The same port twice.
 struct Twins {
     kernel: Kernel,
-    model: Port,
+    model: ModelPort,
     traffic: Traffic,
     job: Arc<JobKeys>,
 }
@@ -42,7 +42,7 @@ impl Twins {
         let ring_bytes = traffic.pick(&[1 << 12, 1 << 14, 1 << 16, 1 << 17, 1 << 20]);
         let mut twins = Self {
             kernel: Kernel::new(mcp, &job, ring_bytes),
-            model: Port::new(PORT, Arc::clone(&job), ring_bytes as usize),
+            model: ModelPort::new(PORT, Arc::clone(&job), ring_bytes as usize),
             traffic,
             job,
         };

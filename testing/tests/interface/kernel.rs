@@ -5,7 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use bcl_layout::tables::{
-    Connection, ConnectionKey, NhKey, Outcomes, Port, PortKey, Window, WindowKey,
+    Connection, ConnectionKey, NhKey, Outcomes, PortIndex, PortKey, Window, WindowKey,
 };
 use bcl_mcp::{Error, Mcp, Verdict};
 use bcl_mcp_model::Entry;
@@ -94,7 +94,7 @@ impl Kernel {
         let at = PortKey::new(*HERE.ip(), HERE.port());
         mcp.tables
             .ports
-            .insert(&at, &Port { index: INDEX })
+            .insert(&at, &PortIndex { index: INDEX })
             .expect("a port");
         mcp.tables
             .jobs

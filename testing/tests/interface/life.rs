@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use bcl_layout::tables::{Port, PortKey};
-use bcl_mcp::{Attached, Error, Mcp, Mode, Wish};
+use bcl_layout::tables::{PortIndex, PortKey};
+use bcl_mcp::{Attached, Error, Mcp, Mode, ModeChoice};
 use bcl_testing::netns::{INTERFACE, cluster};
 
 use crate::kernel::load;
@@ -43,7 +43,7 @@ fn what_is_pinned_is_found_again() {
     let at = PortKey::new([10, 77, 0, 1].into(), 20_007);
     mcp.tables
         .ports
-        .insert(&at, &Port { index: 5 })
+        .insert(&at, &PortIndex { index: 5 })
         .expect("a port");
     mcp.tables.make_port(5, 4096).expect("maps");
     mcp.pin(&folder).expect("pins");
@@ -53,7 +53,7 @@ fn what_is_pinned_is_found_again() {
     assert_eq!(mcp.tables.ports.keys().expect("a table"), [at]);
     assert_eq!(
         mcp.tables.ports.get(&at).expect("a table"),
-        Some(Port { index: 5 })
+        Some(PortIndex { index: 5 })
     );
     assert!(mcp.tables.port_maps(5).expect("tables").is_some());
     assert!(mcp.tables.port_maps(6).expect("tables").is_none());
@@ -82,7 +82,7 @@ fn what_is_pinned_is_found_again() {
     assert!(error.contains("windows"), "{error}");
 }
 
-const NATIVE: Wish = Wish::Only(Mode::Native);
+const NATIVE: ModeChoice = ModeChoice::Only(Mode::Native);
 
 #[test]
 fn on_an_interface() {
@@ -103,7 +103,7 @@ fn on_an_interface() {
         drop(attached);
         let other = Mcp::load().expect("a second one");
         let error = other
-            .attach(interface, Wish::Auto)
+            .attach(interface, ModeChoice::Auto)
             .expect_err("there is one already");
         assert!(
             matches!(&error, Error::Occupied { name, .. } if name == "mcp"),
@@ -117,18 +117,20 @@ fn on_an_interface() {
         // It is free at once; what answers nobody may hear is not chosen unasked, and loopback has no driver's place.
         assert_eq!(
             other
-                .attach(interface, Wish::Auto)
+                .attach(interface, ModeChoice::Auto)
                 .expect("it is free")
                 .mode,
             Mode::Generic
         );
         assert!(mcp.attach("lo", NATIVE).is_err());
         assert_eq!(
-            mcp.attach("lo", Wish::Auto).expect("it attaches").mode,
+            mcp.attach("lo", ModeChoice::Auto)
+                .expect("it attaches")
+                .mode,
             Mode::Generic
         );
         assert!(matches!(
-            mcp.attach("nosuch", Wish::Auto),
+            mcp.attach("nosuch", ModeChoice::Auto),
             Err(Error::NoInterface(_))
         ));
     });

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-use bcl_mcp_model::Port;
+use bcl_mcp_model::ModelPort;
 use bcl_testing::contents::bytes;
 use bcl_types::Random;
 use bcl_wire::{CheckKey, Flags, HEADER_LEN, Header, JobKeys, Kind, PAYLOAD_MAX, seal};
@@ -72,7 +72,7 @@ impl Traffic {
     }
 
     /// The next datagram to a port that is in this state, and where it comes from.
-    pub fn datagram(&mut self, port: &mut Port) -> (SocketAddrV4, Vec<u8>) {
+    pub fn datagram(&mut self, port: &mut ModelPort) -> (SocketAddrV4, Vec<u8>) {
         let from = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 2), 20_009);
         if self.once_in(20) && !self.remembered.is_empty() {
             let which = self.random.below(self.remembered.len() as u64) as usize;
@@ -92,7 +92,7 @@ impl Traffic {
     }
 
     /// A packet that is sealed as it should be, though it may say what no packet does.
-    fn packet(&mut self, port: &mut Port) -> Vec<u8> {
+    fn packet(&mut self, port: &mut ModelPort) -> Vec<u8> {
         let which = self.pick(&[0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
         let id = CONNECTIONS[which];
         let (mut header, payload) = self.content(port);
@@ -170,7 +170,7 @@ impl Traffic {
         bytes(self.random.next_u64(), len.min(max) as usize)
     }
 
-    fn content(&mut self, port: &mut Port) -> (Header, Vec<u8>) {
+    fn content(&mut self, port: &mut ModelPort) -> (Header, Vec<u8>) {
         match self.random.below(100) {
             0..28 => self.data(),
             28..48 => self.put(),
@@ -272,7 +272,7 @@ impl Traffic {
         (header, payload)
     }
 
-    fn atomic(&mut self, port: &mut Port) -> (Header, Vec<u8>) {
+    fn atomic(&mut self, port: &mut ModelPort) -> (Header, Vec<u8>) {
         let mut header = self.operation(Kind::Atomic);
         header.offset = self.place(8) & if self.once_in(6) { !0 } else { !7 };
         let found = port.window(header.channel).and_then(|window| {

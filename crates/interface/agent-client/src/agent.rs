@@ -8,7 +8,7 @@ use bcl_os::Fd;
 
 use crate::error::AgentError;
 use crate::line::{Line, unexpected};
-use crate::port::{OpenPort, Opened, Port};
+use crate::port::{AgentPort, OpenPort, Opened};
 
 /// No answer is longer: thousands of ports with all their counters.
 const MAX_TEXT_BYTES: u64 = 64 << 20;
@@ -53,7 +53,7 @@ impl Agent {
     /// # Errors
     /// When the agent refuses.
     pub fn open(self, wish: &OpenPort) -> Result<Opened, AgentError> {
-        Port::open(self, wish)
+        AgentPort::open(self, wish)
     }
 
     /// What the agent knows.

@@ -30,7 +30,7 @@ pub struct OpenPort {
 #[derive(Debug)]
 pub struct Opened {
     /// To ask for more with. Dropping it closes the port.
-    pub port: Port,
+    pub port: AgentPort,
     /// Datagrams that were sent together may come to the interface program as one, which it cannot read.
     pub singly: bool,
     /// Bound to address and UDP port.
@@ -46,7 +46,7 @@ pub struct Opened {
 /// A map that windows can be bound to.
 #[derive(Debug)]
 pub struct Memory {
-    /// Number for [`Port::bind`].
+    /// Number for [`AgentPort::bind`].
     pub number: u32,
     /// How much of the map may be used.
     pub bytes: u64,
@@ -61,7 +61,7 @@ pub struct Memory {
 /// requests fail with [`AgentError::NotThere`], and what was entered goes on. [`AgentError::Gone`]: it ended before it
 /// answered, and may have done what it was asked for.
 #[derive(Debug)]
-pub struct Port {
+pub struct AgentPort {
     line: Option<Line>,
     path: PathBuf,
     node: Ipv4Addr,
@@ -69,7 +69,7 @@ pub struct Port {
     ring_bytes: u32,
 }
 
-impl Port {
+impl AgentPort {
     pub(crate) fn open(agent: Agent, wish: &OpenPort) -> Result<Opened, AgentError> {
         let (answer, fds) = agent.line.ask(&Request::Open {
             node: wish.node,
@@ -86,7 +86,7 @@ impl Port {
             return Err(unexpected(&answer));
         };
         let [socket, ring, control, statistics] = descriptors(fds)?;
-        let port = Port {
+        let port = AgentPort {
             line: Some(agent.line),
             path: agent.path,
             node: wish.node,

@@ -58,7 +58,7 @@ macro_rules! same {
 
 fn tables(claims: &mut Claims) {
     same!(claims, PortKey, "port_key", address "address", udp_port "udp_port", zero "zero");
-    same!(claims, Port, "port", index "index");
+    same!(claims, PortIndex, "port", index "index");
     same!(claims, ConnectionKey, "connection_key", port "port", id "id");
     same!(
         claims, Connection, "connection", lock "lock", job "job", theirs "theirs", ours "ours", expected "expected",

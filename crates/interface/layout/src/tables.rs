@@ -50,7 +50,7 @@ impl PortKey {
 /// Which port that is.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Port {
+pub struct PortIndex {
     /// Its number in the other tables, below [`PORTS_MAX`].
     pub index: u32,
 }
@@ -59,7 +59,7 @@ pub struct Port {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConnectionKey {
-    /// [`Port::index`].
+    /// [`PortIndex::index`].
     pub port: u32,
     /// The port's own number of the connection.
     pub id: u32,
@@ -165,7 +165,7 @@ pub struct Outcomes(pub [Outcome; SLOTS as usize]);
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WindowKey {
-    /// [`Port::index`].
+    /// [`PortIndex::index`].
     pub port: u32,
     /// The port's number of the window.
     pub window: u32,
@@ -199,7 +199,7 @@ impl Window {
 // SAFETY: of each of these: numbers and arrays of numbers only, of sizes that leave no padding between or behind them.
 unsafe impl Plain for PortKey {}
 // SAFETY: as above.
-unsafe impl Plain for Port {}
+unsafe impl Plain for PortIndex {}
 // SAFETY: as above.
 unsafe impl Plain for ConnectionKey {}
 // SAFETY: as above.

@@ -35,7 +35,7 @@ impl std::fmt::Display for Mode {
 
 /// How the program is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub enum ModeChoice {
     /// In the driver if it takes programs and sends what they answer, else behind it.
     Auto,
     /// So and not otherwise.
@@ -46,7 +46,7 @@ pub enum Wish {
 /// a program as well or joins packets (GRO), which can change at any time.
 const TAKES_AND_DROPS: &str = "veth";
 
-impl Wish {
+impl ModeChoice {
     /// What to try on an interface of this kind, and what if that is refused.
     fn modes(self, kind: &str) -> (Mode, Option<Mode>) {
         match self {
@@ -115,7 +115,7 @@ impl Attached {
 pub(crate) fn attach(
     program: BorrowedFd<'_>,
     interface: &str,
-    wish: Wish,
+    choice: ModeChoice,
 ) -> Result<Attached, Error> {
     let index = index_of(interface)?;
     let found = look_at(interface, index)?;
@@ -127,7 +127,7 @@ pub(crate) fn attach(
         });
     }
     let doing = |modes: &str| format!("attaching the interface program to {interface} ({modes})");
-    let (first, otherwise) = wish.modes(&found.kind);
+    let (first, otherwise) = choice.modes(&found.kind);
     let refusal = match attach_as(program, index, first) {
         Ok(attached) => return Ok(attached),
         Err(refusal) => refusal,

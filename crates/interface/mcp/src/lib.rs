@@ -18,7 +18,7 @@ mod sys;
 mod table;
 mod tables;
 
-pub use attach::{Attached, Mode, Wish};
+pub use attach::{Attached, Mode, ModeChoice};
 pub use error::Error;
 pub use mcp::{Mcp, Verdict};
 pub use sys::Ran;

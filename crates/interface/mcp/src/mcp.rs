@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use crate::attach::{self, Attached, Wish};
+use crate::attach::{self, Attached, ModeChoice};
 use crate::error::{Doing, Error};
 use crate::object;
 use crate::sys::{self, Ran};
@@ -109,8 +109,8 @@ impl Mcp {
     ///
     /// # Errors
     /// When there is no such interface, another XDP program sits there, or the kernel refuses.
-    pub fn attach(&self, interface: &str, wish: Wish) -> Result<Attached, Error> {
-        attach::attach(self.program.as_fd(), interface, wish)
+    pub fn attach(&self, interface: &str, choice: ModeChoice) -> Result<Attached, Error> {
+        attach::attach(self.program.as_fd(), interface, choice)
     }
 
     /// Shows it a packet, as if it had come by an interface, `repeat` times, each time as the time before has left it.

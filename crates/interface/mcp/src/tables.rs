@@ -8,7 +8,7 @@ use std::thread;
 use bcl_layout::Plain;
 use bcl_layout::counters::{Counters, CountersPage};
 use bcl_layout::tables::{
-    BLOCK_BYTES, Connection, ConnectionKey, MEMORIES_MAX, NhKey, Outcomes, PORTS_MAX, Port,
+    BLOCK_BYTES, Connection, ConnectionKey, MEMORIES_MAX, NhKey, Outcomes, PORTS_MAX, PortIndex,
     PortKey, Window, WindowKey,
 };
 
@@ -22,7 +22,7 @@ use crate::table::Table;
 #[derive(Debug)]
 pub struct Tables {
     /// Which packets are for whom.
-    pub ports: Table<PortKey, Port>,
+    pub ports: Table<PortKey, PortIndex>,
     /// The receiving half of connections.
     pub connections: Table<ConnectionKey, Connection>,
     /// Hash keys of jobs, by number.

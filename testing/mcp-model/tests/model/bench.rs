@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use bcl_mcp_model::{Entry, Port, Verdict, Window};
+use bcl_mcp_model::{Entry, ModelPort, Verdict, Window};
 use bcl_wire::{
     ConnectionKeys, Flags, Header, JobKeys, Kind, RmaStatus, Transcript, parse, seal, verify,
 };
@@ -16,7 +16,7 @@ pub const OWN: u16 = 5;
 pub const PEER: u16 = 6;
 
 pub struct Bench {
-    pub port: Port,
+    pub port: ModelPort,
     job: Arc<JobKeys>,
     keys: ConnectionKeys,
     /// Sequence of the next packet.
@@ -61,7 +61,7 @@ impl Bench {
             initiator_nonce: 5,
             token: 6,
         });
-        let mut port = Port::new(OWN, job.clone(), ring_bytes);
+        let mut port = ModelPort::new(OWN, job.clone(), ring_bytes);
         port.enter_connection(Entry {
             id: CONNECTION,
             theirs: keys.from_initiator,

@@ -29,11 +29,11 @@ const NOTIFY: u32 = tables::Window::NOTIFY;
 #[derive(Debug)]
 struct Asked {
     at_ns: u64,
-    what: Wish,
+    what: AgentTask,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Wish {
+enum AgentTask {
     Enter(Entry),
     Return(u32),
     Remove(u32),
@@ -52,7 +52,7 @@ enum Answer {
 /// The interface program of one port, and its agent.
 pub struct Front {
     /// The interface program.
-    pub port: bcl_mcp_model::Port,
+    pub port: bcl_mcp_model::ModelPort,
     /// Whether connections are entered at all.
     pub has_agent: bool,
     /// Connections that were entered.
@@ -79,7 +79,7 @@ impl Front {
     pub fn new(number: u16, job_key: &[u8; 32], ring_bytes: usize) -> Self {
         let job = Arc::new(JobKeys::derive(job_key));
         Self {
-            port: bcl_mcp_model::Port::new(number, job, ring_bytes),
+            port: bcl_mcp_model::ModelPort::new(number, job, ring_bytes),
             has_agent: true,
             entered: Vec::new(),
             begun: BTreeSet::new(),
@@ -257,7 +257,7 @@ impl Front {
                 }
                 Answer::NotEntered(id) => endpoint.not_entered(Time(now_ns), id, memory),
                 Answer::Unknown(id) => {
-                    self.ask(now_ns, Wish::Remove(id));
+                    self.ask(now_ns, AgentTask::Remove(id));
                     endpoint.not_entered(Time(now_ns), id, memory);
                 }
                 Answer::Returned(id, state) if is_empty => {
@@ -273,14 +273,14 @@ impl Front {
             && let Some(entering) = endpoint.next_to_enter(Time(now_ns), memory)
         {
             self.port.control.give_back(entering.id, true);
-            self.ask(now_ns, Wish::Enter(entering.into()));
+            self.ask(now_ns, AgentTask::Enter(entering.into()));
         }
         while let Some(id) = endpoint.next_to_take_back() {
             self.port.control.give_back(id, true);
-            self.ask(now_ns, Wish::Return(id));
+            self.ask(now_ns, AgentTask::Return(id));
         }
         while let Some(id) = endpoint.next_to_remove() {
-            self.ask(now_ns, Wish::Remove(id));
+            self.ask(now_ns, AgentTask::Remove(id));
         }
     }
 
@@ -310,7 +310,7 @@ impl Front {
         }
     }
 
-    fn ask(&mut self, now_ns: u64, what: Wish) {
+    fn ask(&mut self, now_ns: u64, what: AgentTask) {
         let takes = |whims: &mut Whims| whims.random.between(1, whims.agent_ns);
         let at_ns = now_ns + self.whims.as_mut().map_or(0, takes);
         let last_ns = self.asked.last().map_or(0, |last| last.at_ns);
@@ -327,10 +327,10 @@ impl Front {
     fn let_agent_work(&mut self, now_ns: u64) {
         while let Some(index) = self.asked.iter().position(|asked| asked.at_ns <= now_ns) {
             match self.asked.remove(index).what {
-                Wish::Enter(entry) if self.fancies(8) => {
+                AgentTask::Enter(entry) if self.fancies(8) => {
                     self.answers.push(Answer::NotEntered(entry.id));
                 }
-                Wish::Enter(entry) => {
+                AgentTask::Enter(entry) => {
                     self.port.enter_connection(entry);
                     self.entered.push(entry.id);
                     let answer = match self.fancies(16) {
@@ -339,11 +339,11 @@ impl Front {
                     };
                     self.answers.push(answer);
                 }
-                Wish::Return(id) => {
+                AgentTask::Return(id) => {
                     let state = self.port.remove_connection(id);
                     self.answers.push(Answer::Returned(id, state));
                 }
-                Wish::Remove(id) => {
+                AgentTask::Remove(id) => {
                     self.port.remove_connection(id);
                 }
             }

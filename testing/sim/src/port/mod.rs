@@ -33,7 +33,7 @@ pub const UDP_PORT: u16 = 20_007;
 const WINDOW: u16 = 0;
 
 /// One port of one process.
-pub struct Port {
+pub struct SimPort {
     /// What is tried.
     pub endpoint: Endpoint,
     /// What its program lends, and hears.
@@ -44,7 +44,7 @@ pub struct Port {
     unreleased: BTreeMap<u64, SystemHandle>,
 }
 
-impl Port {
+impl SimPort {
     /// A port of a job with this key.
     pub fn new(
         mut config: Config,

@@ -7,7 +7,7 @@ use bcl_types::{Atomic, OpError, OpId, Random};
 
 use super::front::Front;
 use super::memory::{Heard, Memory};
-use super::{PORT, Port, WINDOW, address, describe, immediate_of, seat};
+use super::{PORT, SimPort, WINDOW, address, describe, immediate_of, seat};
 use crate::oracle::Seat;
 use crate::party::{Failure, Held, Interception, News, Party, Request, Setup};
 
@@ -17,7 +17,7 @@ const MOST_EVENTS: usize = 32;
 /// Tells the names that the world gives from those of the memory.
 const OF_THE_WORLD: OpId = 1 << 63;
 
-impl Port {
+impl SimPort {
     fn rma(&mut self, now_ns: u64, to: Seat, op: u64, offset: u64, action: Action) {
         let rma = Rma {
             op: op | OF_THE_WORLD,
@@ -101,7 +101,7 @@ impl Port {
     }
 }
 
-impl Party for Port {
+impl Party for SimPort {
     fn start(_now_ns: u64, setup: &Setup) -> Self {
         let mut random = Random::new(setup.seed);
         let seed = [random.next_u64(), random.next_u64()];

@@ -1,7 +1,7 @@
 //! How connections begin and end.
 
 use bcl_proto::{Endpoint, NormalSend, Path, Span, Time};
-use bcl_sim::Port;
+use bcl_sim::SimPort;
 use bcl_sim::net::Datagram;
 use bcl_sim::port::{Heard, Memory, PORT, address, immediate_of};
 use bcl_types::{Cause, OpError, OpId};
@@ -464,7 +464,7 @@ fn a_host_that_moves_is_found() {
     world.run(Span::from_ms(10));
     let to = "10.9.9.9:20005".parse().unwrap();
     let (here, there) = (path(0), Path { to, rail: 0 });
-    let Port {
+    let SimPort {
         endpoint, memory, ..
     } = &mut world.hosts[0];
     let immediate = immediate_of(b"moved");

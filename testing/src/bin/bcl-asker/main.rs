@@ -15,11 +15,11 @@ use std::path::Path;
 use std::process::Command;
 
 use bcl_agent_client::message::{Connection, Window};
-use bcl_agent_client::{Agent, Key, OpenPort, Opened, Port};
+use bcl_agent_client::{Agent, AgentPort, Key, OpenPort, Opened};
 
 #[derive(Default)]
 struct Asker {
-    port: Option<Port>,
+    port: Option<AgentPort>,
     /// Kept open.
     fds: Vec<Fd>,
 }
@@ -122,7 +122,7 @@ impl Asker {
         Ok(number)
     }
 
-    fn port(&mut self) -> Result<&mut Port, &'static str> {
+    fn port(&mut self) -> Result<&mut AgentPort, &'static str> {
         self.port.as_mut().ok_or("no port")
     }
 }

@@ -9,7 +9,7 @@ use bcl_wire::udp_port;
 use super::finding::{Finding, ok, problem, warning};
 use super::kernel;
 use super::probe::{Answered, Outcome, Prober};
-use super::question::{Wish, sample_ports};
+use super::question::{AnswerKind, sample_ports};
 use crate::failure::Result;
 
 const CHECK: &str = "firewall";
@@ -43,7 +43,7 @@ pub fn outward(prober: &mut Prober, to: IpAddr) -> Result<(Finding, Option<Answe
         if answered_all(&all) || (tried >= TRIES && !is_silence) {
             break;
         }
-        let outcome = prober.ask(&silent, Wish::Short, 0, PATIENCE)?;
+        let outcome = prober.ask(&silent, AnswerKind::Short, 0, PATIENCE)?;
         all.answered.extend(outcome.answered);
         all.reports.extend(outcome.reports);
         all.refusal = outcome.refusal.or(all.refusal);

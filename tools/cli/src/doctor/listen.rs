@@ -8,7 +8,7 @@ use bcl_udp::{BindError, Buffers, Datagram, HEADER_BYTES, Socket};
 use bcl_wire::udp_port;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::question::{Answer, Question, SAMPLES, Wish, sample_ports};
+use super::question::{Answer, AnswerKind, Question, SAMPLES, sample_ports};
 use super::system;
 use crate::failure::{Failure, Result};
 use crate::output;
@@ -137,14 +137,14 @@ impl Place {
         };
         let filling = vec![
             0;
-            if question.wish == Wish::Same {
+            if question.wanted == AnswerKind::Same {
                 len_bytes - HEADER_BYTES
             } else {
                 0
             }
         ];
-        let (index, to) = match question.wish {
-            Wish::CallBack if udp_port::ALL.contains(&question.reply_port) => {
+        let (index, to) = match question.wanted {
+            AnswerKind::CallBack if udp_port::ALL.contains(&question.reply_port) => {
                 let others = (index + 1..self.sockets.len()).chain(0..index);
                 let other = others.clone().find(|other| self.sockets[*other].is_some());
                 (
@@ -152,8 +152,8 @@ impl Place {
                     SocketAddr::new(from.ip(), question.reply_port),
                 )
             }
-            Wish::CallBack => return,
-            Wish::Short | Wish::Same => (index, from),
+            AnswerKind::CallBack => return,
+            AnswerKind::Short | AnswerKind::Same => (index, from),
         };
         let datagram = Datagram {
             header: answer.header(),

@@ -10,7 +10,7 @@ use bcl_udp::{Report, Trouble};
 
 use super::finding::{Finding, ok, problem, warning};
 use super::probe::Prober;
-use super::question::Wish;
+use super::question::AnswerKind;
 use crate::failure::Result;
 
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -23,7 +23,7 @@ pub fn findings(
     mtu: u32,
     back_mtu: u32,
 ) -> Result<Vec<Finding>> {
-    let mut outward = search(prober, to, Wish::Short, mtu)?;
+    let mut outward = search(prober, to, AnswerKind::Short, mtu)?;
     if back_mtu != 0 {
         // Some links let a few bytes more pass than they say.
         outward.sound = outward.passes.min(back_mtu);
@@ -34,7 +34,7 @@ pub fn findings(
         0 => outward.passes,
         known => outward.passes.min(known),
     };
-    let back = search(prober, to, Wish::Same, limit)?;
+    let back = search(prober, to, AnswerKind::Same, limit)?;
     findings.push(back.finding("mtu_back", &format!("from {}", to.ip()), route));
     if back_mtu != 0 && back_mtu != mtu {
         let text = format!(
@@ -63,14 +63,14 @@ struct Found {
     told: Option<Report>,
 }
 
-fn search(prober: &mut Prober, to: SocketAddr, wish: Wish, mtu: u32) -> Result<Found> {
+fn search(prober: &mut Prober, to: SocketAddr, wanted: AnswerKind, mtu: u32) -> Result<Found> {
     let largest = largest_datagram_bytes(mtu, to.ip());
     // UDP's lengths have 16 bits.
     let bytes_of = |bytes: usize| u16::try_from(bytes).unwrap_or(u16::MAX);
     let mut search = MtuSearch::from_base(bytes_of(largest));
     let mut told = None;
     while let Some(bytes) = search.next_probe() {
-        let outcome = prober.ask(&[to], wish, bytes.into(), PATIENCE)?;
+        let outcome = prober.ask(&[to], wanted, bytes.into(), PATIENCE)?;
         for report in outcome.reports {
             if let Trouble::TooLarge { mtu } = report.trouble {
                 search.on_too_large(bytes_of(largest_datagram_bytes(mtu, to.ip())));

@@ -8,7 +8,7 @@ use bcl_wire::udp_port;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::listen::clock_ns;
-use super::question::{Answer, Question, Wish};
+use super::question::{Answer, AnswerKind, Question};
 use super::system;
 use crate::failure::{Failure, Result};
 
@@ -68,14 +68,16 @@ impl Prober {
     pub fn ask(
         &mut self,
         to: &[SocketAddr],
-        wish: Wish,
+        wanted: AnswerKind,
         len_bytes: usize,
         patience: Duration,
     ) -> Result<Outcome> {
         let first = self.next_number;
         let mut refusal = None;
         for address in to {
-            refusal = self.put(*address, wish, self.port(), len_bytes).or(refusal);
+            refusal = self
+                .put(*address, wanted, self.port(), len_bytes)
+                .or(refusal);
         }
         let mut outcome = self.take(first, to.len(), patience)?;
         outcome.refusal = refusal;
@@ -90,20 +92,20 @@ impl Prober {
         patience: Duration,
     ) -> Result<Outcome> {
         let first = self.next_number;
-        self.put(to, Wish::CallBack, other.port(), HEADER_BYTES);
+        self.put(to, AnswerKind::CallBack, other.port(), HEADER_BYTES);
         other.take(first, 1, patience)
     }
 
     fn put(
         &mut self,
         to: SocketAddr,
-        wish: Wish,
+        wanted: AnswerKind,
         reply_port: u16,
         len_bytes: usize,
     ) -> Option<SendError> {
         let question = Question {
             number: self.next_number,
-            wish,
+            wanted,
             reply_port,
         };
         self.next_number += 1;

@@ -20,7 +20,7 @@ pub fn sample_ports() -> impl Iterator<Item = u16> {
 
 /// What is wanted of the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum AnswerKind {
     /// An answer without filling.
     Short = 1,
     /// An answer as long as the question.
@@ -33,8 +33,8 @@ pub enum Wish {
 pub struct Question {
     /// Tells questions apart.
     pub number: u64,
-    pub wish: Wish,
-    /// Where the answer to [`Wish::CallBack`] goes.
+    pub wanted: AnswerKind,
+    /// Where the answer to [`AnswerKind::CallBack`] goes.
     pub reply_port: u16,
 }
 
@@ -54,28 +54,28 @@ pub struct Answer {
 
 impl Question {
     pub fn header(&self) -> [u8; HEADER_BYTES] {
-        let mut header = start(self.wish as u8, self.number);
+        let mut header = start(self.wanted as u8, self.number);
         header[10..12].copy_from_slice(&self.reply_port.to_le_bytes());
         header
     }
 
     pub fn read(datagram: &[u8]) -> Option<Question> {
         let header = datagram.first_chunk::<HEADER_BYTES>()?;
-        let wish = match header[8] {
-            1 => Wish::Short,
-            2 => Wish::Same,
-            3 => Wish::CallBack,
+        let wanted = match header[8] {
+            1 => AnswerKind::Short,
+            2 => AnswerKind::Same,
+            3 => AnswerKind::CallBack,
             _ => return None,
         };
         Some(Question {
             number: number(header)?,
-            wish,
+            wanted,
             reply_port: u16::from_le_bytes([header[10], header[11]]),
         })
     }
 }
 
-/// Where a question has its wish.
+/// Where a question says what is wanted.
 const ANSWER: u8 = 128;
 
 impl Answer {
@@ -123,7 +123,7 @@ mod tests {
     fn what_is_written_is_read() {
         let question = Question {
             number: 77,
-            wish: Wish::CallBack,
+            wanted: AnswerKind::CallBack,
             reply_port: 20_007,
         };
         let answer = Answer {

@@ -2,7 +2,7 @@
 
 use bcl_mcp::{Attached, Error, Mcp, Mode};
 
-use super::start::{is_bpffs, link_name, wish};
+use super::start::{is_bpffs, link_name, mode_choice};
 use crate::check::Finding;
 use crate::settings::Settings;
 
@@ -41,7 +41,7 @@ fn interface(settings: &Settings, mcp: &Mcp, name: &str) -> Finding {
     if let Some(own) = own.filter(|own| own.is_on(name).is_ok_and(|is_on| is_on)) {
         return of_mode(name, own.mode, "is attached");
     }
-    match mcp.attach(name, wish(settings.mode)) {
+    match mcp.attach(name, mode_choice(settings.mode)) {
         Ok(attached) => of_mode(name, attached.mode, "can be attached"),
         Err(Error::Occupied {
             name: other, id, ..

@@ -11,7 +11,7 @@ use std::thread;
 
 use bcl_agent_messages::{Connection, InterfaceStatus, Progress, Window};
 use bcl_layout::tables::{
-    self as layout, ConnectionKey, JOBS_MAX, MEMORIES_MAX, NH_KEY_LEN, NhKey, PORTS_MAX, Port,
+    self as layout, ConnectionKey, JOBS_MAX, MEMORIES_MAX, NH_KEY_LEN, NhKey, PORTS_MAX, PortIndex,
     PortKey, WindowKey,
 };
 use bcl_mcp::{Error, Mode, pins};
@@ -157,7 +157,7 @@ impl Tables for Kernel {
             })?;
         self.statistics.insert(port.index, statistics);
         let key = PortKey::new(*port.address.ip(), port.address.port());
-        let value = Port { index: port.index };
+        let value = PortIndex { index: port.index };
         tables.ports.insert(&key, &value).map_err(failed)?;
         self.addresses.insert(port.index, key);
         Ok(PortMaps {

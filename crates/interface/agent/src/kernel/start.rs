@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bcl_mcp::{Attached, Error, Mcp, Mode, Wish, pins};
+use bcl_mcp::{Attached, Error, Mcp, Mode, ModeChoice, pins};
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
@@ -69,7 +69,7 @@ pub(super) fn open(settings: &Settings) -> Result<Box<dyn Tables>, String> {
         .map_err(|error| error.to_string())?;
     for interface in &settings.interfaces {
         let attached = kernel
-            .attach(interface, wish(settings.mode))
+            .attach(interface, mode_choice(settings.mode))
             .map_err(|error| error.to_string())?;
         kernel.attached.push((interface.clone(), attached));
     }
@@ -128,19 +128,19 @@ impl Kernel {
         Ok(())
     }
 
-    fn attach(&self, interface: &str, wish: Wish) -> Result<Attached, Error> {
+    fn attach(&self, interface: &str, choice: ModeChoice) -> Result<Attached, Error> {
         let pin = self.folder.join(link_name(interface));
         if pin.exists() {
             let attached = Attached::open(&pin, interface)?;
             match attached.is_on(interface)? {
-                true if wish == Wish::Auto || wish == Wish::Only(attached.mode) => {
+                true if choice == ModeChoice::Auto || choice == ModeChoice::Only(attached.mode) => {
                     return Ok(attached);
                 }
                 true => Attached::remove(&pin)?,
                 false => pins::unpin(&pin)?,
             }
         }
-        let attached = self.mcp.attach(interface, wish)?;
+        let attached = self.mcp.attach(interface, choice)?;
         attached.pin(&pin)?;
         Ok(attached)
     }
@@ -164,11 +164,11 @@ impl Kernel {
 }
 
 /// What the settings say, as the interface program's crate does.
-pub(super) fn wish(how: How) -> Wish {
+pub(super) fn mode_choice(how: How) -> ModeChoice {
     match how {
-        How::Auto => Wish::Auto,
-        How::Native => Wish::Only(Mode::Native),
-        How::Generic => Wish::Only(Mode::Generic),
+        How::Auto => ModeChoice::Auto,
+        How::Native => ModeChoice::Only(Mode::Native),
+        How::Generic => ModeChoice::Only(Mode::Generic),
     }
 }
 

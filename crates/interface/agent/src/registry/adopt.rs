@@ -7,7 +7,7 @@ use bcl_daemon::Watched;
 use bcl_udp::Socket;
 use bcl_wire::udp_port;
 
-use super::{Port, Registry};
+use super::{Registry, ServedPort};
 use crate::LOG;
 use crate::ledger::Record;
 use crate::tables::Contents;
@@ -28,7 +28,7 @@ impl Registry {
             let entered = contents.ports.remove(&record.index);
             match (entered, Watched::find(record.process)) {
                 (Some(entered), Some(watched)) if has_socket(&record) => {
-                    let port = Port {
+                    let port = ServedPort {
                         pidfd: watched.pidfd,
                         attended: false,
                         connections: entered.connections,

@@ -19,7 +19,7 @@ use crate::ledger::{Ledger, Record};
 use crate::limits::{Limits, Resource};
 use crate::tables::Tables;
 
-pub use ports::{Client, Wish};
+pub use ports::{Client, PortWish};
 
 /// All that is entered for programs, with the tables and the ledger that it stands in. Ports are called by their
 /// number in the tables, which only the server sees.
@@ -28,11 +28,11 @@ pub struct Registry {
     ledger: Ledger,
     limits: Limits,
     name: String,
-    ports: BTreeMap<u32, Port>,
+    ports: BTreeMap<u32, ServedPort>,
 }
 
 /// A port that is entered.
-struct Port {
+struct ServedPort {
     record: Record,
     pidfd: OwnedFd,
     /// Whether a connection to this agent has it.
@@ -101,11 +101,11 @@ impl Registry {
         LOG.failed(self.ledger.sign());
     }
 
-    fn port(&self, index: u32) -> Result<&Port, Failure> {
+    fn port(&self, index: u32) -> Result<&ServedPort, Failure> {
         self.ports.get(&index).ok_or_else(ended)
     }
 
-    fn port_mut(&mut self, index: u32) -> Result<&mut Port, Failure> {
+    fn port_mut(&mut self, index: u32) -> Result<&mut ServedPort, Failure> {
         self.ports.get_mut(&index).ok_or_else(ended)
     }
 
@@ -121,7 +121,7 @@ impl Registry {
     }
 }
 
-impl Port {
+impl ServedPort {
     fn uses(&self, resource: Resource) -> u64 {
         match resource {
             // The server counts these.

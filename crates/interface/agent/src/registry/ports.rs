@@ -13,7 +13,7 @@ use bcl_udp::{BindError, Socket};
 use bcl_wire::JobKeys;
 use bcl_wire::udp_port::{self, LAST_PORT};
 
-use super::{Port, Registry};
+use super::{Registry, ServedPort};
 use crate::LOG;
 use crate::failure::{failure, of_tables};
 use crate::ledger::Record;
@@ -35,7 +35,7 @@ pub struct Client {
 }
 
 /// What port it asks for ([AGENT-4]).
-pub struct Wish {
+pub struct PortWish {
     /// Address that the port's packets carry.
     pub node: Ipv4Addr,
     /// Its number, or any.
@@ -61,7 +61,7 @@ impl Registry {
     ///
     /// # Errors
     /// When the client may not, or the kernel refuses.
-    pub fn open(&mut self, client: &Client, wish: &Wish) -> Result<NewPort, Failure> {
+    pub fn open(&mut self, client: &Client, wish: &PortWish) -> Result<NewPort, Failure> {
         let what = match wish.number {
             Some(number) => format!("open port {}:{number}", wish.node),
             None => format!("open a port of {}", wish.node),
@@ -113,7 +113,7 @@ impl Registry {
                 return Err(of_tables(&what, &error));
             }
         };
-        let port = Port {
+        let port = ServedPort {
             record,
             pidfd,
             attended: true,
@@ -304,7 +304,7 @@ impl Client {
     }
 }
 
-fn ring_bytes(what: &str, wish: &Wish) -> Result<u32, Failure> {
+fn ring_bytes(what: &str, wish: &PortWish) -> Result<u32, Failure> {
     let bytes = wish.ring_bytes.unwrap_or(DEFAULT_RING_BYTES);
     if bytes.is_power_of_two() && RING_BYTES.contains(&bytes) {
         return Ok(bytes);
@@ -321,7 +321,7 @@ fn ring_bytes(what: &str, wish: &Wish) -> Result<u32, Failure> {
     ))
 }
 
-fn bind(what: &str, wish: &Wish) -> Result<(Socket, u16), Failure> {
+fn bind(what: &str, wish: &PortWish) -> Result<(Socket, u16), Failure> {
     let bind_to = |number| {
         let udp_port = udp_port::of_port(number).ok_or_else(|| {
             failure(

@@ -2,7 +2,7 @@
 
 use bcl_agent_messages::{Failure, PortStatus, Status};
 
-use super::{Port, Registry};
+use super::{Registry, ServedPort};
 use crate::failure::of_tables;
 use crate::limits::Resource;
 
@@ -33,7 +33,7 @@ impl Registry {
     }
 }
 
-impl Port {
+impl ServedPort {
     /// Without its counters.
     fn status(&self) -> PortStatus {
         let record = &self.record;

@@ -8,7 +8,7 @@ use bcl_node::fdpass::{self, FdPassError, MAX_FDS};
 use super::text;
 use crate::failure::failure;
 use crate::metrics;
-use crate::registry::{Client, Registry, Wish};
+use crate::registry::{Client, PortWish, Registry};
 
 /// The connection of a program, with the port that it has opened, if any.
 pub(super) struct Session {
@@ -83,7 +83,7 @@ impl Session {
                 secret,
             } => {
                 self.has_none("open a port")?;
-                let wish = Wish {
+                let wish = PortWish {
                     node,
                     number,
                     ring_bytes,

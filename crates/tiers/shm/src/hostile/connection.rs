@@ -50,7 +50,7 @@ pub fn connection(bytes: &[u8]) {
 
 struct World {
     victim: Peer,
-    port: Port,
+    port: FakePort,
     page: Page,
     hostile: PairEnd,
     /// The segment again, for writing anywhere.
@@ -85,7 +85,7 @@ impl World {
         ));
         Self {
             victim,
-            port: Port::default(),
+            port: FakePort::default(),
             page: page(),
             hostile: PairEnd::new(again(), GEOMETRY, Side::Acceptor),
             bytes: again(),
@@ -261,7 +261,7 @@ fn context(from: Address, counters: &Page) -> Context<'_> {
 
 /// What the library above would keep, and checks on what it is told.
 #[derive(Default)]
-struct Port {
+struct FakePort {
     buffers: Vec<(Box<[u8]>, usize)>,
     tables: Vec<Box<[Piece]>>,
     free_targets: Vec<Target>,
@@ -272,7 +272,7 @@ struct Port {
     events: usize,
 }
 
-impl Port {
+impl FakePort {
     fn post(&mut self, capacity: u16) -> Target {
         let capacity_bytes = usize::from(capacity) % POSTED_BYTES;
         let mut buffer = vec![GUARD; POSTED_BYTES].into_boxed_slice();
@@ -318,7 +318,7 @@ impl Port {
     }
 }
 
-impl Upcalls for Port {
+impl Upcalls for FakePort {
     fn is_full(&self) -> bool {
         self.events > 10_000
     }

@@ -7,7 +7,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll;
 use rustix::io::Errno;
 
-use super::state::{Entry, MAILBOX, PROCESS_BIT, Port, State, Token};
+use super::state::{Entry, MAILBOX, OwnPort, PROCESS_BIT, State, Token};
 use super::{Command, greet, jobs, linked, meet};
 
 /// Runs until told to stop, or until the kernel does not let it wait.
@@ -77,7 +77,7 @@ fn take_commands(state: &mut State) -> bool {
                 folder,
             } => open(
                 state,
-                Port {
+                OwnPort {
                     shared,
                     bound,
                     folder,
@@ -111,7 +111,7 @@ fn take_commands(state: &mut State) -> bool {
     true
 }
 
-fn open(state: &mut State, port: Port) {
+fn open(state: &mut State, port: OwnPort) {
     let token = state.new_token();
     let address = port.shared.port.address;
     if state.watch(port.bound.listener(), token).is_ok() {

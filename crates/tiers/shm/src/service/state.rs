@@ -47,7 +47,7 @@ pub enum Entry {
 
 /// One of our ports.
 #[derive(Debug)]
-pub struct Port {
+pub struct OwnPort {
     pub shared: Arc<ShmShared>,
     pub bound: Bound,
     pub folder: Arc<Folder>,
@@ -60,7 +60,7 @@ pub struct Port {
 pub struct State {
     pub epoll: Fd,
     pub mailbox: Arc<Mailbox>,
-    pub ports: HashMap<Address, Port>,
+    pub ports: HashMap<Address, OwnPort>,
     pub entries: HashMap<Token, Entry>,
     pub links: HashMap<LinkId, Token>,
     timers: BinaryHeap<Reverse<(Instant, Token)>>,

@@ -6,7 +6,7 @@ mod programs;
 use std::collections::BTreeSet;
 
 use bcl_proto::{Config, Span, Time};
-use bcl_sim::Port;
+use bcl_sim::SimPort;
 use bcl_sim::net::{CardId, Datagram, Handed, HostId, HostSpec, LinkSpec, Network, Site};
 use bcl_sim::party::{Interception, Party};
 use bcl_sim::port::{Front, Memory, PORT, address, first_address};
@@ -44,7 +44,7 @@ pub struct World {
     /// What time it is.
     pub now: Time,
     /// Who is there.
-    pub hosts: Vec<Port>,
+    pub hosts: Vec<SimPort>,
     /// What lies between them.
     pub net: Network,
     /// Chance for the test.
@@ -74,7 +74,7 @@ impl World {
         let port = |host| {
             let mut config = Config::new(address(host), 100, [seed, host as u64]);
             adapt(host, &mut config);
-            Port::new(config, &KEY, memory(hosts), None)
+            SimPort::new(config, &KEY, memory(hosts), None)
         };
         Self {
             now: Time(1_000_000_000),
@@ -92,7 +92,7 @@ impl World {
         let mut world = Self::new(2, seed);
         let config = Config::new(address(1), 100, [seed, 1]);
         let front = Front::new(PORT, &KEY, RING_BYTES);
-        world.hosts[1] = Port::new(config, &KEY, memory(2), Some(front));
+        world.hosts[1] = SimPort::new(config, &KEY, memory(2), Some(front));
         world.net.watch(HostId(1));
         world
     }
@@ -105,7 +105,7 @@ impl World {
     /// A process that starts anew under an address.
     pub fn restart(&mut self, host: usize, incarnation: u64) {
         let config = Config::new(address(host), incarnation, [incarnation, host as u64]);
-        self.hosts[host] = Port::new(config, &KEY, memory(self.hosts.len()), None);
+        self.hosts[host] = SimPort::new(config, &KEY, memory(self.hosts.len()), None);
     }
 
     /// A host looks at the records of its interface program, and what it has to send leaves.
@@ -188,7 +188,7 @@ impl World {
     }
 
     fn describe(&self) -> Vec<String> {
-        let describe = |Port { endpoint, .. }: &Port| {
+        let describe = |SimPort { endpoint, .. }: &SimPort| {
             format!(
                 "{:?} {:?} {:?}",
                 endpoint.peers().collect::<Vec<_>>(),

@@ -1,7 +1,7 @@
 //! What programs do.
 
 use bcl_proto::{Action, Endpoint, NormalSend, Rma, Time};
-use bcl_sim::Port;
+use bcl_sim::SimPort;
 use bcl_sim::port::{Heard, Memory, address, immediate_of};
 use bcl_types::OpId;
 
@@ -83,7 +83,7 @@ impl World {
 
     /// The same, with the immediate data.
     pub fn take_messages(&mut self, host: usize) -> Vec<(Vec<u8>, u64)> {
-        let Port {
+        let SimPort {
             endpoint, memory, ..
         } = &mut self.hosts[host];
         let mut taken = Vec::new();
