@@ -23,8 +23,6 @@
 
 #define MORE_FRAGMENTS_OR_OFFSET 0x3fff
 #define PACKET_MAX (sizeof(struct header) + PAYLOAD_MAX)
-#define UDP_PORT_OFFSET 20000
-#define PORTS 8191
 // Of these the port's socket takes care ([MCP-1.2]).
 #define KINDS_LEFT_ALONE (KIND_BIT(HELLO) | KIND_BIT(WELCOME) | KIND_BIT(CONFIRM) | KIND_BIT(REFUSE) | KIND_BIT(PIECE))
 

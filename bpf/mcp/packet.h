@@ -9,6 +9,9 @@
 #define PAYLOAD_MAX 8896
 #define EAGER_MAX 8192
 #define SLOTS 64
+// [WIRE-1.1]
+#define UDP_PORT_OFFSET 20000
+#define PORTS 8191
 
 enum kind {
     HELLO = 1,

@@ -20,8 +20,18 @@ pub use device::Device;
 pub use end::{Cause, OpError};
 pub use random::{Random, scrambled};
 
-/// Longest message of the system channel, in bytes.
+/// Longest message of the system channel, in bytes ([SEM-4.1]).
 pub const SYSTEM_MAX: usize = 8192;
+
+/// Longest message of a normal channel that leaves at once, in bytes, on whatever tier; a longer one is announced, and
+/// waits for a buffer.
+pub const EAGER_MAX: usize = 8192;
+
+/// Port numbers from here on are assigned; lower ones are only given to those who ask for them.
+pub const FIRST_ASSIGNED_PORT: u16 = 1024;
+
+/// The last port number that other nodes can reach ([WIRE-1.1]), and the last that is assigned.
+pub const LAST_REACHABLE_PORT: u16 = 8191;
 
 /// Names an operation of a port: chosen by the port, handed back with the result. The memory that an operation has
 /// lent goes by this name too.

@@ -27,8 +27,10 @@ pub use bcl_tier::{
     Action, Arrival, LinkInfo, MessageId, PIECES_MAX, Piece, Pieces, Region, RegionPlace, Source,
     SystemHandle, Target, WINDOW_COUNT,
 };
-pub use bcl_tier_shm::{CopyMode, EAGER_MAX};
-pub use bcl_types::{Access, Address, Atomic, Cause, Device, NodeId, OpError, OpId, SYSTEM_MAX};
+pub use bcl_tier_shm::CopyMode;
+pub use bcl_types::{
+    Access, Address, Atomic, Cause, Device, EAGER_MAX, NodeId, OpError, OpId, SYSTEM_MAX,
+};
 pub use bed::Bed;
 pub use buffer::{Buffer, DmaBuffer, EnabledBuffer, populate};
 pub use cache::{CacheCounts, Memory, RegionCache};

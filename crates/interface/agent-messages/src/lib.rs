@@ -26,5 +26,3 @@ pub use status::{InterfaceStatus, PortStatus, Status};
 
 /// Version of the document that both sides follow.
 pub const VERSION: u32 = 1;
-/// Size of the control page and of the statistics.
-pub const PAGE_BYTES: usize = 4096;

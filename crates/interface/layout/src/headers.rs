@@ -90,6 +90,21 @@ fn tables(claims: &mut Claims) {
     claims.room("jobs", JOBS_MAX);
 }
 
+fn packets(claims: &mut Claims) {
+    claims.size("header", bcl_wire::HEADER_LEN);
+    for (c, value) in [
+        ("MAGIC", bcl_wire::MAGIC.into()),
+        ("VERSION", bcl_wire::VERSION.into()),
+        ("PAYLOAD_MAX", bcl_wire::PAYLOAD_MAX),
+        ("EAGER_MAX", bcl_types::EAGER_MAX),
+        ("SLOTS", bcl_wire::SLOTS.into()),
+        ("UDP_PORT_OFFSET", bcl_wire::udp_port::UDP_BASE.into()),
+        ("PORTS", bcl_types::LAST_REACHABLE_PORT.into()),
+    ] {
+        claims.is(c, value);
+    }
+}
+
 fn control_page(claims: &mut Claims) {
     claims.size("control", PAGE_BYTES);
     claims.is("GRANTS", GRANTS);
@@ -169,6 +184,7 @@ fn compiled(claims: &[String]) -> String {
 #[test]
 fn the_program_has_the_same_layouts() {
     let mut claims = Claims::default();
+    packets(&mut claims);
     tables(&mut claims);
     control_page(&mut claims);
     records(&mut claims);

@@ -11,8 +11,6 @@ pub const MAGIC: u16 = u16::from_le_bytes(*b"BC");
 pub const VERSION: u8 = 1;
 /// Longest payload of a packet: what fits a jumbo frame, and the key of the check.
 pub const PAYLOAD_MAX: usize = 8896;
-/// Longest message that goes as [`Kind::Data`] ([WIRE-2.5]).
-pub const EAGER_MAX: u64 = 8192;
 /// One-sided operations of a connection that can be under way: slots 0 to 63 ([WIRE-2.7]).
 pub const SLOTS: u16 = 64;
 /// Pieces of a packet begin at multiples of this, and end there or with the packet ([WIRE-2.11]).

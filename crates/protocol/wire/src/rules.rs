@@ -1,7 +1,9 @@
 //! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.11]).
 
 use crate::body::{AckBody, AtomicBody, Setup};
-use crate::header::{EAGER_MAX, HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, SLOTS};
+use bcl_types::EAGER_MAX;
+
+use crate::header::{HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, SLOTS};
 use crate::kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 
 /// Flags that every packet may have.
@@ -138,7 +140,7 @@ fn of_data(header: &Header) -> Option<&'static str> {
         (false, false) => Flags::NONE,
     };
     first_broken([
-        (header.length <= EAGER_MAX, "length"),
+        (header.length <= EAGER_MAX as u64, "length"),
         (end.is_some_and(|end| end <= header.length), "offset"),
         (
             header.payload_len_bytes > 0 || header.length == 0,

@@ -2,17 +2,19 @@
 
 use core::ops::RangeInclusive;
 
+use bcl_types::LAST_REACHABLE_PORT;
+
 /// The UDP port of port number 0, which does not exist.
 pub const UDP_BASE: u16 = 20_000;
-/// The last port number that other nodes can reach.
-pub const LAST_PORT: u16 = 8191;
 
 /// All of them, for one rule of a firewall.
-pub const ALL: RangeInclusive<u16> = UDP_BASE + 1..=UDP_BASE + LAST_PORT;
+pub const ALL: RangeInclusive<u16> = UDP_BASE + 1..=UDP_BASE + LAST_REACHABLE_PORT;
 
 /// The UDP port of a port number, if other nodes can reach it.
 pub fn of_port(number: u16) -> Option<u16> {
-    (1..=LAST_PORT).contains(&number).then(|| UDP_BASE + number)
+    (1..=LAST_REACHABLE_PORT)
+        .contains(&number)
+        .then(|| UDP_BASE + number)
 }
 
 /// The port number that a UDP port belongs to.

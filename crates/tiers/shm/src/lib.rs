@@ -11,6 +11,6 @@ mod open;
 mod own_memory;
 mod service;
 
-pub use engine::outgoing::{DEFERRED_MAX, EAGER_MAX};
+pub use engine::outgoing::DEFERRED_MAX;
 pub use engine::port::ShmPort;
 pub use service::CopyMode;

@@ -11,7 +11,8 @@ use bcl_agent::tables::{
     Capacity, Contents, Counters, Memory, PortEntry, PortMaps, TableError, Tables,
 };
 use bcl_agent_client::InterfaceStatus;
-use bcl_agent_client::message::{Connection, PAGE_BYTES, Progress, Window};
+use bcl_agent_client::message::{Connection, Progress, Window};
+use bcl_layout::PAGE_BYTES;
 use bcl_wire::JobKeys;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 
 use bcl_os::Fd;
-use bcl_types::{Address, NodeId};
+use bcl_types::{Address, FIRST_ASSIGNED_PORT, LAST_REACHABLE_PORT, NodeId};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -14,18 +14,12 @@ use rustix::time::ClockId;
 use super::lock::Lock;
 use super::{Folder, FolderError};
 
-/// Lower numbers are only given to those who ask for them.
-pub(super) const FIRST_ASSIGNED: u16 = 1024;
-
-/// The last number that other nodes can reach (`spec/wire.md`); higher ones are only given to those who ask.
-pub(super) const LAST_ASSIGNED: u16 = 8191;
-
 /// Rights to a name: who may write to it may connect.
 const OPEN_TO_OWN: Mode = Mode::from_raw_mode(0o600);
 const OPEN_TO_ALL: Mode = Mode::from_raw_mode(0o666);
 
 /// How many numbers can be assigned.
-pub(super) const ASSIGNABLE: u32 = (LAST_ASSIGNED - FIRST_ASSIGNED) as u32 + 1;
+pub(super) const ASSIGNABLE: u32 = (LAST_REACHABLE_PORT - FIRST_ASSIGNED_PORT) as u32 + 1;
 
 /// Peers that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
 const BACKLOG: i32 = 4096;
@@ -213,5 +207,5 @@ fn candidates() -> impl Iterator<Item = u16> {
     let pid = getpid().as_raw_nonzero().get().unsigned_abs();
     let now_ns = rustix::time::clock_gettime(ClockId::Monotonic).tv_nsec as u32;
     let start = pid.wrapping_mul(0x9E37_79B1).wrapping_add(now_ns) % ASSIGNABLE;
-    (0..ASSIGNABLE).map(move |step| FIRST_ASSIGNED + ((start + step) % ASSIGNABLE) as u16)
+    (0..ASSIGNABLE).map(move |step| FIRST_ASSIGNED_PORT + ((start + step) % ASSIGNABLE) as u16)
 }

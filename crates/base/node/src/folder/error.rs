@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bcl_types::Address;
+use bcl_types::{Address, FIRST_ASSIGNED_PORT, LAST_REACHABLE_PORT};
 
-use super::bind::{ASSIGNABLE, FIRST_ASSIGNED, LAST_ASSIGNED};
+use super::bind::ASSIGNABLE;
 
 /// Why the folder cannot be used, or a port not be opened in it.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ pub enum FolderError {
     },
     /// All the numbers that can be assigned are taken.
     #[error(
-        "no port number from {FIRST_ASSIGNED} to {LAST_ASSIGNED} is free: {} are in use in {} (`bcl stat` shows them) and the UDP ports of {taken_elsewhere} by other programs (`ss -uln` shows them): close some, or ask for a number that is free",
+        "no port number from {FIRST_ASSIGNED_PORT} to {LAST_REACHABLE_PORT} is free: {} are in use in {} (`bcl stat` shows them) and the UDP ports of {taken_elsewhere} by other programs (`ss -uln` shows them): close some, or ask for a number that is free",
         ASSIGNABLE - taken_elsewhere, folder.display()
     )]
     NoFreePort {

@@ -8,10 +8,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use bcl_agent_messages::{Answer, Code, DEFAULT_RING_BYTES, Failure, RING_BYTES};
 use bcl_daemon::Watched;
 use bcl_node::PeerCredentials;
+use bcl_types::{FIRST_ASSIGNED_PORT, LAST_REACHABLE_PORT};
 use bcl_udp::route::interfaces;
 use bcl_udp::{BindError, Socket};
 use bcl_wire::JobKeys;
-use bcl_wire::udp_port::{self, LAST_PORT};
+use bcl_wire::udp_port;
 
 use super::{Registry, ServedPort};
 use crate::LOG;
@@ -19,9 +20,6 @@ use crate::failure::{failure, of_tables};
 use crate::ledger::Record;
 use crate::limits::Resource;
 use crate::tables::{PortEntry, PortMaps};
-
-/// Numbers below are only given to those who ask for them.
-const FIRST_FREE_NUMBER: u16 = 1024;
 
 /// Who asks.
 #[derive(Debug)]
@@ -328,7 +326,7 @@ fn bind(what: &str, wish: &PortWish) -> Result<(Socket, u16), Failure> {
                 Code::Invalid,
                 what,
                 format_args!("port {number} cannot be reached from other nodes"),
-                format!("ask for one from 1 to {LAST_PORT}"),
+                format!("ask for one from 1 to {LAST_REACHABLE_PORT}"),
             )
         })?;
         Ok(Socket::bind(IpAddr::V4(wish.node), udp_port).map(|socket| (socket, number)))
@@ -336,7 +334,7 @@ fn bind(what: &str, wish: &PortWish) -> Result<(Socket, u16), Failure> {
     if let Some(number) = wish.number {
         return bind_to(number)?.map_err(|error| of_socket(what, &error));
     }
-    for number in FIRST_FREE_NUMBER..=LAST_PORT {
+    for number in FIRST_ASSIGNED_PORT..=LAST_REACHABLE_PORT {
         match bind_to(number)? {
             Err(BindError::InUse { .. }) => {}
             result => return result.map_err(|error| of_socket(what, &error)),
@@ -345,7 +343,7 @@ fn bind(what: &str, wish: &PortWish) -> Result<(Socket, u16), Failure> {
     Err(failure(
         Code::NoRoom,
         what,
-        format_args!("all ports from {FIRST_FREE_NUMBER} to {LAST_PORT} are in use"),
+        format_args!("all ports from {FIRST_ASSIGNED_PORT} to {LAST_REACHABLE_PORT} are in use"),
         "close some (`bcl stat` shows them)",
     ))
 }

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::IpAddr;
 
-use bcl_types::{Address, Cause, SYSTEM_MAX};
+use bcl_types::{Address, Cause, EAGER_MAX, SYSTEM_MAX};
 use bcl_wire::JobKeys;
 
 use crate::buffers::Buffers;
@@ -35,7 +35,7 @@ use slots::Slots;
 use table::Table;
 
 // A system message goes with its announcement, however long it is.
-const _: () = assert!(SYSTEM_MAX <= crate::message::EAGER_MAX);
+const _: () = assert!(SYSTEM_MAX <= EAGER_MAX);
 
 /// Free memory kept for copies of what is sent.
 const COPIES_KEPT_BYTES: usize = 4 << 20;

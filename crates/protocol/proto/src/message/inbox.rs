@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use bcl_types::{Address, OpError};
+use bcl_types::{Address, EAGER_MAX, OpError};
 use bcl_wire::{FinStatus, Flags, Header, Kind};
 
+use super::Class;
 use super::outgoing::Broken;
 use super::refusal::Refusals;
 use super::waiting::{Arrival, Kept, Waiting};
-use super::{Class, EAGER_MAX};
 use crate::account::Account;
 use crate::buffers::Buffers;
 use crate::common::Context;

@@ -6,9 +6,6 @@ pub mod queue;
 pub mod refusal;
 pub mod waiting;
 
-/// Longest system message, and longest normal message that is sent before a buffer is known ([WIRE-6.2]).
-pub const EAGER_MAX: usize = 8192;
-
 /// Messages that are refused together when there is no room ([WIRE-9]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {

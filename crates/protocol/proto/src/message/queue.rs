@@ -2,11 +2,10 @@
 
 use std::collections::VecDeque;
 
-use bcl_types::OpId;
+use bcl_types::{EAGER_MAX, OpId};
 use bcl_wire::serial::distance;
 use bcl_wire::{Flags, Kind};
 
-use super::EAGER_MAX;
 use crate::connection::packet::{Content, Packet};
 use crate::slab::Name;
 use crate::time::{Span, Time};

@@ -8,7 +8,7 @@ use bcl_node::sandbox::Refused;
 use bcl_node::{Nodes, NodesError};
 use bcl_proto::{Config, Endpoint, Span};
 use bcl_tier::Shared;
-use bcl_types::Address;
+use bcl_types::{Address, LAST_REACHABLE_PORT};
 use bcl_udp::{BindError, Socket};
 use bcl_wire::udp_port;
 use rustix::io::Errno;
@@ -48,7 +48,7 @@ pub enum OpenError {
     /// The port's number has no UDP port.
     #[error(
         "port {0} cannot be reached from other nodes: ask for one up to {last}, or set BCL_DEVICE=shm",
-        last = udp_port::LAST_PORT
+        last = LAST_REACHABLE_PORT
     )]
     NoUdpPort(u16),
     /// Where the nodes are.

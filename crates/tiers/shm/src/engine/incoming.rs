@@ -6,13 +6,13 @@ use bcl_os::sync::bump;
 use bcl_rings::Corrupt;
 use bcl_tier::page::{Counter, Page};
 use bcl_tier::{Arrival, MessageId, PIECES_MAX, SystemHandle, Target, Upcalls};
-use bcl_types::{Address, Cause, Device, OpError};
+use bcl_types::{Address, Cause, Device, EAGER_MAX, OpError};
 
 use super::fin;
 use super::inbox::Inbox;
 use super::link::Link;
 use super::message::{Kind, Message};
-use super::outgoing::{DEFERRED_EAGER_BYTES, DEFERRED_MAX, EAGER_MAX, Outgoing};
+use super::outgoing::{DEFERRED_EAGER_BYTES, DEFERRED_MAX, Outgoing};
 use super::transfer::{Begun, Finished, Payload, Transfers};
 use crate::service::Service;
 

@@ -6,7 +6,7 @@ use bcl_os::sync::{Ordering, bump};
 use bcl_rings::Corrupt;
 use bcl_tier::page::{Counter, Page};
 use bcl_tier::{NormalSend, Pieces, Source, Upcalls};
-use bcl_types::{Address, OpError, OpId};
+use bcl_types::{Address, EAGER_MAX, OpError, OpId};
 
 use super::fin;
 use super::inbox::SYSTEM_CREDITS;
@@ -14,10 +14,8 @@ use super::link::Link;
 use super::message::{INLINE_MAX, Kind, Message, inline_max};
 use crate::own_memory;
 
-/// Longest message sent along with its cell; longer ones wait at the sender for a buffer.
-pub const EAGER_MAX: usize = 8192;
-/// The same for a message in a DMA buffer, which the receiver could read where it lies: for a short one the
-/// announcement and its answer cost more than the copy.
+/// Longest message in a DMA buffer that is sent along with its cell. The receiver could read it where it lies, but for a short
+/// one the announcement and its answer cost more than the copy.
 pub const EAGER_DMA_MAX: usize = 1024;
 /// Messages put off by the receiver that one sender may have; more wait at the sender ([SHM-4.5]).
 ///
