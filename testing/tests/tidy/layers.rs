@@ -23,8 +23,8 @@ const JOB: &str = "crates/job/";
 const MIDDLE: &str = "middle/";
 const CLIENTS: &str = "clients/";
 
-/// Everything that ships, bottom up: clients, middle, face, tiers, protocol and interface, base. The first pattern that
-/// fits a crate is its layer: some are bound more strictly than their folder.
+/// Everything that ships, bottom up: base, protocol and interface, tiers, face, job, middle, clients, tools. The first
+/// pattern that fits a crate is its layer: some are bound more strictly than their folder.
 const SHIPPED: &[Layer] = &[
     Layer {
         folder: BASE,

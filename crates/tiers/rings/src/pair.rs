@@ -22,7 +22,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// What ports use: 140 KiB a pair, to which comes the peer's page of 4 KiB.
+    /// What ports use: 140 KiB a pair, to which comes the peer's page of 12 KiB.
     pub const DEFAULT: Self = Self {
         cells: 128,
         pool_bytes: 28 << 10,
