@@ -8,6 +8,7 @@
 //! - [`fd`]: [`Fd`], a descriptor that children close. All descriptors of the library are that;
 //! - [`mod@file`]: files that are read without leaving them to children;
 //! - [`random()`]: numbers that nobody can guess;
+//! - [`ready`]: whether descriptors are readable;
 //! - [`per_process`]: [`PerProcess`], a static of which each process has its own;
 //! - [`cancel`]: no call of the library is a cancellation point.
 //!
@@ -28,6 +29,7 @@ pub mod memfd;
 pub mod per_process;
 pub mod process;
 mod random;
+pub mod ready;
 mod room;
 mod signals;
 pub mod sleep;

@@ -9,7 +9,7 @@ use bcl_agent_messages::{Answer, MAX_ANSWER_BYTES, Request, VERSION};
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::peer_credentials;
 use bcl_os::Fd;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use bcl_os::ready::wait_for;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -100,13 +100,8 @@ impl Line {
         if left.is_zero() {
             return Err(AgentError::Silent { time: PATIENCE });
         }
-        let timeout = Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
+        match wait_for([self.socket.as_fd()], Some(left)) {
+            Ok(_) => Ok(()),
             Err(errno) => Err(FdPassError::System(errno).into()),
         }
     }

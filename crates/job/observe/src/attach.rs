@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use bcl_node::handshake::{Client, MAX_MESSAGE_BYTES, Nonce, Purpose};
 use bcl_node::{Folder, JobKey, fdpass, peer_credentials};
 use bcl_os::memfd;
+use bcl_os::ready::wait_for;
 use bcl_os::sync::Ordering;
 use bcl_tier::page::{Connection, Counter, Identity, PAGE_LEN, Page};
 use bcl_types::Address;
-use rustix::event::{PollFd, PollFlags};
 
 use crate::numbers::Numbers;
 
@@ -121,10 +121,6 @@ fn receive(sock: &bcl_os::Fd, buffer: &mut [u8]) -> Option<(usize, Vec<bcl_os::F
             _ => return None,
         }
         let left = deadline.checked_duration_since(Instant::now())?;
-        let timeout = rustix::event::Timespec {
-            tv_sec: 0,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        let _ = rustix::event::poll(&mut [PollFd::new(sock, PollFlags::IN)], Some(&timeout));
+        let _ = wait_for([sock.as_fd()], Some(left));
     }
 }

@@ -31,7 +31,7 @@ pub use open::{Claim, OpenError, Opening, PortConfig};
 pub use pieces::{PIECES_MAX, Piece, Pieces};
 pub use region::{Extent, Region, RegionPlace};
 pub use rma::{Action, RmaOp};
-pub use shared::{Friends, Shared, wait_for};
+pub use shared::{Friends, Shared};
 pub use tier::{Depths, Tier, WaitSet};
 pub use upcalls::Upcalls;
 pub use window::{WINDOW_COUNT, Window, WindowOffer, WindowTable, apply};

@@ -9,9 +9,9 @@ use bcl_os::Fd;
 use bcl_os::bell::{self, Bell};
 use bcl_os::fence;
 use bcl_os::memfd::{self, Writers};
+use bcl_os::ready;
 use bcl_os::sync::{self, Ordering};
 use bcl_types::Address;
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::open::OpenError;
@@ -116,41 +116,12 @@ impl Shared {
         others: impl IntoIterator<Item = BorrowedFd<'a>>,
         timeout: Option<Duration>,
     ) -> Result<bool, Errno> {
-        wait_for([self.bell.as_fd()].into_iter().chain(others), timeout)
+        ready::wait_for([self.bell.as_fd()].into_iter().chain(others), timeout)
     }
 
     /// Whether somebody has rung since the bell was silenced.
     pub fn was_rung(&self) -> bool {
-        let mut bell = [PollFd::from_borrowed_fd(self.bell.as_fd(), PollFlags::IN)];
-        poll(&mut bell, Some(Duration::ZERO)).unwrap_or(true)
-    }
-}
-
-/// Waits until one of some descriptors is readable, or a signal comes; false on timeout.
-///
-/// # Errors
-/// What poll(2) says.
-pub fn wait_for<'a>(
-    descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
-    timeout: Option<Duration>,
-) -> Result<bool, Errno> {
-    let mut fds: Vec<_> = descriptors
-        .into_iter()
-        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-        .collect();
-    poll(&mut fds, timeout)
-}
-
-/// True if something is readable, or a signal came.
-fn poll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<bool, Errno> {
-    let timeout = timeout.map(|time| Timespec {
-        tv_sec: time.as_secs().min(i32::MAX as u64) as i64,
-        tv_nsec: i64::from(time.subsec_nanos()),
-    });
-    match rustix::event::poll(fds, timeout.as_ref()) {
-        Ok(ready) => Ok(ready > 0),
-        Err(Errno::INTR) => Ok(true),
-        Err(errno) => Err(errno),
+        ready::is_readable(self.bell.as_fd())
     }
 }
 

@@ -184,7 +184,7 @@ impl Station {
                 engine.next_timeout_ns().unwrap_or(deadline_ns)
             };
             let patience = clock::until(timer_ns.min(deadline_ns));
-            let _ = bcl_tier::wait_for(self.descriptors(), Some(patience));
+            let _ = bcl_os::ready::wait_for(self.descriptors(), Some(patience));
             self.lock().turn(Look::Everywhere, &mut unheard);
             unheard = Deferred::default();
         }

@@ -4,11 +4,10 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::Timespec;
+use bcl_os::ready::wait_for;
 use rustix::ioctl::{Updater, ioctl, opcode};
 
 use super::fdinfo::{self, Pid};
-use super::is_readable;
 use super::stat::stat_fields;
 
 /// How long we wait for a process that is on its way out.
@@ -31,11 +30,7 @@ pub enum ExitCause {
 /// The cause of death of the process behind `pidfd`, which belonged to user `uid`.
 pub(super) fn of(pidfd: BorrowedFd<'_>, uid: u32) -> ExitCause {
     let deadline = Instant::now() + PATIENCE;
-    let patience = Timespec {
-        tv_sec: 0,
-        tv_nsec: PATIENCE.as_nanos() as i64,
-    };
-    if !is_readable(pidfd, patience) {
+    if !wait_for([pidfd], Some(PATIENCE)).unwrap_or(false) {
         return ExitCause::Unknown;
     }
     // Which of the two answers depends on whether its parent has waited for it; on an older kernel

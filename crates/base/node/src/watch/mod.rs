@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bcl_os::Fd;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use bcl_os::ready::is_readable;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, test_kill_process};
 
@@ -54,8 +54,7 @@ impl PeerProcess {
 
     /// Whether the process has ended, as far as we can know. Does not wait.
     pub fn has_exited(&self) -> bool {
-        self.as_fd()
-            .is_some_and(|pidfd| is_readable(pidfd, Timespec::default()))
+        self.as_fd().is_some_and(is_readable)
     }
 
     /// How the process has ended. A process whose socket has closed may be on its way out, so this
@@ -78,22 +77,11 @@ pub fn own_pidfd() -> io::Result<Option<Fd>> {
 /// has inherited the listener keeps the name alive.
 pub(crate) fn has_peer_ended(sock: BorrowedFd<'_>) -> bool {
     match sockopt::peer_pidfd(sock) {
-        Ok(pidfd) => is_readable(pidfd.as_fd(), Timespec::default()),
+        Ok(pidfd) => is_readable(pidfd.as_fd()),
         // An older kernel. At worst another process has got the number, and we have to wait.
         Err(_) => peer_credentials(sock)
             .ok()
             .and_then(|peer| Pid::from_raw(peer.pid))
             .is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH)),
-    }
-}
-
-/// Waits for `pidfd` to tell of the end of its process, for at most `timeout`.
-fn is_readable(pidfd: BorrowedFd<'_>, timeout: Timespec) -> bool {
-    let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
-    loop {
-        match poll(&mut fds, Some(&timeout)) {
-            Err(Errno::INTR) => {}
-            result => return result == Ok(1),
-        }
     }
 }

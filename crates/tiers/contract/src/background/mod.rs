@@ -139,7 +139,7 @@ mod tests {
         let mailbox = Arc::clone(mailbox);
         Ok(Box::new(move || {
             loop {
-                let _ = crate::wait_for([mailbox.as_ref().as_fd()], None);
+                let _ = bcl_os::ready::wait_for([mailbox.as_ref().as_fd()], None);
                 let Some(commands) = mailbox.take() else {
                     return Ok(());
                 };
