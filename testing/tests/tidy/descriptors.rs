@@ -11,6 +11,7 @@ const LOADED: &[&str] = &[
     "crates/base/os/src/",
     "crates/face/bcl/src/",
     "crates/face/capi/src/",
+    "crates/face/cface/src/",
     "crates/interface/agent-client/src/",
     "crates/interface/xdp/src/",
     "crates/protocol/proto/src/",

@@ -2,7 +2,40 @@
 
 use std::ffi::{CStr, c_int};
 
+use bcl_cface::Face;
 use bcl_raw::{Error, OpError};
+
+/// The library that `bcl.h` describes.
+#[derive(Debug)]
+pub struct Bcl;
+
+/// Why a call of `bcl.h` fails.
+pub type Failure = bcl_cface::Failure<Bcl>;
+
+impl Face for Bcl {
+    const INVALID: c_int = INVALID;
+    const INTERNAL: c_int = INTERNAL;
+
+    fn code_of(error: &Error) -> c_int {
+        match error {
+            Error::InvalidArgument(_) => INVALID,
+            Error::QueueFull { .. } => QUEUE_FULL,
+            Error::PortInUse(_) => PORT_IN_USE,
+            Error::Folder(_) => FOLDER,
+            Error::Forked | Error::ForkedFromJob => FORKED,
+            Error::Closed => CLOSED,
+            Error::Busy(_) => BUSY,
+            Error::NotFound(_) => NOT_FOUND,
+            Error::NoMemory(_) => NO_MEMORY,
+            Error::NoDescriptors(_) => NO_DESCRIPTORS,
+            Error::Configuration(_) => CONFIGURATION,
+            Error::Job(_) => JOB,
+            Error::Background(_) => INTERNAL,
+            // What a later version of the library adds is a failure of the system until the header names it.
+            _ => SYSTEM,
+        }
+    }
+}
 
 macro_rules! codes {
     ($($name:ident = $number:literal, $text:literal;)*) => {
@@ -51,27 +84,6 @@ codes! {
     CANCELED = -42, c"canceled";
     FAULT = -43, c"memory given to the operation is not mapped";
     PROTOCOL = -44, c"the peer broke the protocol and was cut off";
-}
-
-/// The code of a call that failed.
-pub fn of_call(error: &Error) -> c_int {
-    match error {
-        Error::InvalidArgument(_) => INVALID,
-        Error::QueueFull { .. } => QUEUE_FULL,
-        Error::PortInUse(_) => PORT_IN_USE,
-        Error::Folder(_) => FOLDER,
-        Error::Forked | Error::ForkedFromJob => FORKED,
-        Error::Closed => CLOSED,
-        Error::Busy(_) => BUSY,
-        Error::NotFound(_) => NOT_FOUND,
-        Error::NoMemory(_) => NO_MEMORY,
-        Error::NoDescriptors(_) => NO_DESCRIPTORS,
-        Error::Configuration(_) => CONFIGURATION,
-        Error::Job(_) => JOB,
-        Error::Background(_) => INTERNAL,
-        // What a later version of the library adds is a failure of the system until the header names it.
-        _ => SYSTEM,
-    }
 }
 
 /// The status of an event.

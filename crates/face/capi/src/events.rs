@@ -2,15 +2,13 @@
 
 use std::ffi::c_int;
 use std::os::fd::AsRawFd;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use bcl_raw::{Error, Event, Which};
-use bcl_raw::{SystemHandle, wait_unlocked};
+use bcl_cface::{Face, Out, out};
+use bcl_raw::{Event, SystemHandle, Which};
 
-use crate::call::{self, Failure, out};
-use crate::code;
-use crate::handle::{CPort, Open, lock};
+use crate::code::{self, Bcl, Failure};
+use crate::handle::{CPort, Open};
 use crate::translate::to_c;
 use crate::types::CEvent;
 
@@ -25,7 +23,7 @@ pub unsafe extern "C" fn bcl_poll(
     events: *mut CEvent,
     max: c_int,
 ) -> c_int {
-    call::hot_number("bcl_poll", || {
+    Bcl::hot_number("bcl_poll", || {
         // SAFETY: by the contract of the header.
         let (port, mut events) = unsafe { (CPort::check(port)?, Events::new(events, max)?) };
         let which = queue(which)?;
@@ -48,56 +46,20 @@ pub unsafe extern "C" fn bcl_wait(
     max: c_int,
     timeout_ms: c_int,
 ) -> c_int {
-    call::hot_number("bcl_wait", || {
+    Bcl::hot_number("bcl_wait", || {
         // SAFETY: by the contract of the header.
         let (port, mut events) = unsafe { (CPort::check(port)?, Events::new(events, max)?) };
         let which = queue(which)?;
         let deadline = deadline(timeout_ms)?;
-        match port.mutex() {
-            None => port.with(|open| {
-                let wait = |timeout| open.raw.wait(which, timeout);
-                events.wait(deadline, wait)?;
-                events.take(open, which)
-            })?,
-            Some(mutex) => {
-                let ready = port.with(|open| {
-                    events.take(open, which)?;
-                    open.waiting += usize::from(events.count == 0);
-                    Ok(events.count > 0)
-                })?;
-                if !ready {
-                    let waited = wait_among_threads(mutex, &mut events, which, deadline);
-                    port.leave()?;
-                    waited?;
-                }
+        port.wait(which, deadline, |open, event| {
+            if let Some(event) = event {
+                events.push(event);
             }
-        }
+            events.take(open, which)?;
+            Ok(events.count > 0)
+        })?;
         Ok(events.count)
     })
-}
-
-/// Waits without the lock; the port stays, though it may be closed, for as long as this thread is counted.
-fn wait_among_threads(
-    mutex: &Mutex<Option<Open>>,
-    events: &mut Events<'_>,
-    which: Which,
-    deadline: Option<Instant>,
-) -> Result<(), Failure> {
-    let bed = lock(mutex)
-        .as_ref()
-        .map(|open| open.raw.bed())
-        .ok_or(Error::Closed)?;
-    events.wait(deadline, |timeout| {
-        wait_unlocked(&bed, which, timeout, |act| {
-            if let Some(open) = lock(mutex).as_mut() {
-                act(&mut open.raw);
-            }
-        })
-    })?;
-    match lock(mutex).as_mut() {
-        Some(open) if events.count > 0 => events.take(open, which),
-        _ => Ok(()),
-    }
 }
 
 pub const SEND: c_int = 1;
@@ -130,7 +92,7 @@ fn deadline(timeout_ms: c_int) -> Result<Option<Instant>, Failure> {
 
 /// The program's array, filled from the front.
 struct Events<'a> {
-    places: &'a mut [call::Out<CEvent>],
+    places: &'a mut [Out<CEvent>],
     count: c_int,
 }
 
@@ -180,22 +142,6 @@ impl Events<'_> {
         }
         Ok(())
     }
-
-    /// Waits for the first event that the program is to see.
-    fn wait(
-        &mut self,
-        deadline: Option<Instant>,
-        mut wait: impl FnMut(Option<Duration>) -> Result<Option<Event>, Error>,
-    ) -> Result<(), Failure> {
-        while self.count == 0 {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            match wait(left)? {
-                Some(event) => self.push(event),
-                None => break,
-            }
-        }
-        Ok(())
-    }
 }
 
 /// `bcl_fd`
@@ -204,7 +150,7 @@ impl Events<'_> {
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_fd(port: *mut CPort, fd: *mut c_int) -> c_int {
-    call::status("bcl_fd", || {
+    Bcl::status("bcl_fd", || {
         // SAFETY: by the contract of the header.
         let (port, place) = unsafe { (CPort::check(port)?, out(fd, "fd")?) };
         port.with(|open| {
@@ -220,7 +166,7 @@ pub unsafe extern "C" fn bcl_fd(port: *mut CPort, fd: *mut c_int) -> c_int {
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_release(port: *mut CPort, event: *mut CEvent) -> c_int {
-    call::hot_status("bcl_release", || {
+    Bcl::hot_status("bcl_release", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         if event.is_null() || !event.is_aligned() {

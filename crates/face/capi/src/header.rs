@@ -4,10 +4,12 @@ use std::fmt::Write;
 use std::mem::offset_of;
 use std::process::Command;
 
+use bcl_cface::Face;
 use bcl_raw::Piece;
 
+use crate::code::{self, Bcl};
 use crate::types::*;
-use crate::{code, events};
+use crate::{events, text};
 
 /// Asserts size, and place and size of each field, of a structure; a field whose C name differs is `rust => c`.
 macro_rules! structure {
@@ -157,10 +159,10 @@ fn the_longest_address_fits_the_room_that_the_header_recommends() {
 
 #[test]
 fn a_panic_does_not_leave_the_library() {
-    let code = crate::call::status("bcl_test", || panic!("on purpose"));
+    let code = Bcl::status("bcl_test", || panic!("on purpose"));
     assert_eq!(code, code::INTERNAL);
     // SAFETY: the sentence is a string.
-    let text = unsafe { std::ffi::CStr::from_ptr(crate::call::bcl_last_error()) };
+    let text = unsafe { std::ffi::CStr::from_ptr(text::bcl_last_error()) };
     assert!(
         text.to_str()
             .unwrap()

@@ -4,11 +4,11 @@ use std::ffi::c_int;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bcl::Job;
+use bcl_cface::{Face, out, range};
 use bcl_os::PerProcess;
 use bcl_raw::Error;
 
-use crate::call::{self, Failure, out, range};
-use crate::code;
+use crate::code::{self, Bcl, Failure};
 
 /// What the launcher said, kept because it says it once.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ fn place() -> Result<Place, Error> {
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_job_rank(rank: *mut u32) -> c_int {
-    call::status("bcl_job_rank", || {
+    Bcl::status("bcl_job_rank", || {
         // SAFETY: by the contract of the header.
         unsafe { out(rank, "rank") }?.put(place()?.rank);
         Ok(())
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn bcl_job_rank(rank: *mut u32) -> c_int {
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_job_size(size: *mut u32) -> c_int {
-    call::status("bcl_job_size", || {
+    Bcl::status("bcl_job_size", || {
         // SAFETY: by the contract of the header.
         unsafe { out(size, "size") }?.put(place()?.size);
         Ok(())
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn bcl_job_size(size: *mut u32) -> c_int {
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_job_exchange(mine: *const u8, len: usize, all: *mut u8) -> c_int {
-    call::status("bcl_job_exchange", || {
+    Bcl::status("bcl_job_exchange", || {
         range(mine, len, "mine")?;
         let place = place()?;
         range(all, len.saturating_mul(place.size as usize), "all")?;

@@ -1,10 +1,9 @@
 //! The C API of BCL. What it promises is said in `include/bcl.h`; here is how.
 //!
-//! Read [`types`] (what both languages see), [`call`] (how every call begins and ends), [`handle`] (a port and its
-//! lock), then the calls in the order of the header: [`port`], [`message`], [`pieces`],
-//! [`rma`], [`events`], [`memory`], [`job`].
+//! Read [`bcl_cface`] (how every call begins and ends, handles and their locks), [`types`] (what both languages see),
+//! [`code`] (the numbers of errors), [`handle`] (a port), then the calls in the order of the header: [`port`], [`message`],
+//! [`pieces`], [`rma`], [`events`], [`memory`], [`job`].
 
-mod call;
 mod code;
 mod events;
 mod handle;

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bcl_cface::{Face, out, range};
 use bcl_os::PerProcess;
 use bcl_raw::Error;
 use bcl_raw::{Memory, Region, RegionPlace, populate};
 
-use crate::call::{self, Failure, out, range};
+use crate::code::{Bcl, Failure};
 use crate::handle::Open;
 
 impl Open {
@@ -31,7 +32,7 @@ static BUFFERS: PerProcess<Mutex<BTreeMap<usize, Arc<Region>>>> = PerProcess::ne
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_dma_alloc(len: usize, memory: *mut *mut c_void) -> c_int {
-    call::status("bcl_dma_alloc", || {
+    Bcl::status("bcl_dma_alloc", || {
         // SAFETY: by the contract of the header.
         let place = unsafe { out(memory, "memory") }?;
         place.put(std::ptr::null_mut());
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn bcl_dma_alloc(len: usize, memory: *mut *mut c_void) -> 
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_dma_free(memory: *mut c_void) -> c_int {
-    call::status("bcl_dma_free", || {
+    Bcl::status("bcl_dma_free", || {
         if memory.is_null() {
             return Ok(());
         }
@@ -91,7 +92,7 @@ pub unsafe extern "C" fn bcl_register(
     len: usize,
     memory: *mut *mut CMemory,
 ) -> c_int {
-    call::status("bcl_register", || {
+    Bcl::status("bcl_register", || {
         // SAFETY: by the contract of the header.
         let place = unsafe { out(memory, "memory") }?;
         place.put(std::ptr::null_mut());
@@ -122,7 +123,7 @@ pub unsafe extern "C" fn bcl_register(
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_deregister(memory: *mut CMemory) -> c_int {
-    call::status("bcl_deregister", || {
+    Bcl::status("bcl_deregister", || {
         if !unpoisoned(REGISTERED.get()).remove(&(memory as usize)) {
             return Err(Failure::invalid(format!(
                 "{memory:p} is not one that this process had from bcl_register, or was deregistered before"

@@ -2,10 +2,11 @@
 
 use std::ffi::c_int;
 
+use bcl_cface::{Face, out, range};
 use bcl_raw::{Address, EAGER_MAX};
 use bcl_raw::{Buffer, DmaBuffer, Memory, Pieces, Source};
 
-use crate::call::{self, Failure, out, range};
+use crate::code::{Bcl, Failure};
 use crate::handle::{CPort, Open};
 use crate::memory::CMemory;
 use crate::types::CAddress;
@@ -30,7 +31,7 @@ pub unsafe extern "C" fn bcl_send(
         cookie,
     };
     // SAFETY: by the contract of the header.
-    call::hot_status("bcl_send", || unsafe { send(port, &message, data, len) })
+    Bcl::hot_status("bcl_send", || unsafe { send(port, &message, data, len) })
 }
 
 /// `bcl_send_immediate`
@@ -54,7 +55,7 @@ pub unsafe extern "C" fn bcl_send_immediate(
         cookie,
     };
     // SAFETY: by the contract of the header.
-    call::hot_status("bcl_send_immediate", || unsafe {
+    Bcl::hot_status("bcl_send_immediate", || unsafe {
         send(port, &message, data, len)
     })
 }
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn bcl_send_registered(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::hot_status("bcl_send_registered", || {
+    Bcl::hot_status("bcl_send_registered", || {
         // SAFETY: by the contract of the header.
         let (port, memory) = unsafe { (CPort::check(port)?, CMemory::check(memory)?) };
         let (data, memory) = memory.part(offset, len)?;
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn bcl_send_unreliable(
     data: *const u8,
     len: usize,
 ) -> c_int {
-    call::hot_status("bcl_send_unreliable", || {
+    Bcl::hot_status("bcl_send_unreliable", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         range(data, len, "data")?;
@@ -138,7 +139,7 @@ pub unsafe extern "C" fn bcl_unreliable_max(
     to: CAddress,
     len: *mut usize,
 ) -> c_int {
-    call::status("bcl_unreliable_max", || {
+    Bcl::status("bcl_unreliable_max", || {
         // SAFETY: by the contract of the header.
         let (port, place) = unsafe { (CPort::check(port)?, out(len, "len")?) };
         port.with(|open| {
@@ -216,7 +217,7 @@ pub unsafe extern "C" fn bcl_post(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::hot_status("bcl_post", || {
+    Bcl::hot_status("bcl_post", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         range(buffer, len, "buffer")?;
@@ -236,7 +237,7 @@ pub unsafe extern "C" fn bcl_post(
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_cancel_post(port: *mut CPort, channel: u16, cookie: u64) -> c_int {
-    call::status("bcl_cancel_post", || {
+    Bcl::status("bcl_cancel_post", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         port.with(|open| Ok(open.raw.cancel_post(channel, cookie)?))

@@ -3,9 +3,10 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
+use bcl_cface::{Face, range};
 use bcl_raw::{Address, PIECES_MAX, Piece, Pieces, SYSTEM_MAX};
 
-use crate::call::{self, Failure, range};
+use crate::code::{Bcl, Failure};
 use crate::handle::CPort;
 use crate::types::CAddress;
 
@@ -23,7 +24,7 @@ pub unsafe extern "C" fn bcl_sendv(
     immediate: u64,
     cookie: u64,
 ) -> c_int {
-    call::hot_status("bcl_sendv", || {
+    Bcl::hot_status("bcl_sendv", || {
         // SAFETY: by the contract of the header.
         let (port, pieces) = unsafe { (CPort::check(port)?, table(pieces, count)?) };
         let to = Address::from(to);
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn bcl_postv(
     count: c_int,
     cookie: u64,
 ) -> c_int {
-    call::hot_status("bcl_postv", || {
+    Bcl::hot_status("bcl_postv", || {
         // SAFETY: by the contract of the header.
         let (port, pieces) = unsafe { (CPort::check(port)?, table(pieces, count)?) };
         port.with(|open| {

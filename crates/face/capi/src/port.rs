@@ -4,12 +4,12 @@ use std::ffi::{c_char, c_int};
 use std::mem::offset_of;
 use std::time::Duration;
 
+use bcl_cface::{Face, out, range, string};
 use bcl_node::JobKey;
 use bcl_raw::{Address, CopyMode, Device, Options};
 
-use crate::call::{self, Failure, out, range, string};
-use crate::code;
-use crate::handle::{CPort, retire};
+use crate::code::{self, Bcl, Failure};
+use crate::handle::{CPort, Open};
 use crate::text::write_text;
 use crate::types::{
     CAddress, COPY_AUTO, COPY_DEFAULT, COPY_STREAM, COptions, DEVICE_AUTO, DEVICE_DEFAULT,
@@ -22,14 +22,14 @@ use crate::types::{
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_open(options: *const COptions, port: *mut *mut CPort) -> c_int {
-    call::status("bcl_open", || {
+    Bcl::status("bcl_open", || {
         // SAFETY: by the contract of the header.
         let place = unsafe { out(port, "port") }?;
         place.put(std::ptr::null_mut());
         // SAFETY: by the contract of the header.
         let (options, one_thread) = unsafe { settings(options) }?;
-        let port = CPort::new(options.open()?, one_thread);
-        place.put(Box::into_raw(port));
+        let open = Open::new(options.open()?);
+        place.put(CPort::open(open, one_thread));
         Ok(())
     })
 }
@@ -148,13 +148,8 @@ unsafe fn read_sized(options: *const COptions) -> Result<COptions, Failure> {
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_close(port: *mut CPort) -> c_int {
-    call::status("bcl_close", || {
-        // SAFETY: by the contract of the header.
-        unsafe { CPort::check(port) }?.close()?;
-        // SAFETY: from `bcl_open`, and closed just now, which succeeds once.
-        unsafe { retire(port) };
-        Ok(())
-    })
+    // SAFETY: by the contract of the header.
+    Bcl::status("bcl_close", || unsafe { CPort::close(port) })
 }
 
 /// `bcl_port_address`
@@ -163,7 +158,7 @@ pub unsafe extern "C" fn bcl_close(port: *mut CPort) -> c_int {
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_port_address(port: *const CPort, address: *mut CAddress) -> c_int {
-    call::status("bcl_port_address", || {
+    Bcl::status("bcl_port_address", || {
         // SAFETY: by the contract of the header.
         let (port, address) = unsafe { (CPort::check(port)?, out(address, "address")?) };
         port.with(|open| {
@@ -184,7 +179,7 @@ pub unsafe extern "C" fn bcl_peer_text(
     text: *mut c_char,
     len: usize,
 ) -> c_int {
-    call::status("bcl_peer_text", || {
+    Bcl::status("bcl_peer_text", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         let peer = Address::from(peer);

@@ -2,10 +2,11 @@
 
 use std::ffi::c_int;
 
+use bcl_cface::{Face, range};
 use bcl_raw::Access;
 use bcl_raw::{Action, Atomic, Buffer, DmaBuffer, Memory};
 
-use crate::call::{self, Failure, range};
+use crate::code::{Bcl, Failure};
 use crate::handle::CPort;
 use crate::types::CAddress;
 
@@ -21,7 +22,7 @@ pub unsafe extern "C" fn bcl_bind(
     len: usize,
     access: u32,
 ) -> c_int {
-    call::status("bcl_bind", || {
+    Bcl::status("bcl_bind", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         range(memory, len, "memory")?;
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn bcl_bind(
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_unbind(port: *mut CPort, window: u16) -> c_int {
-    call::status("bcl_unbind", || {
+    Bcl::status("bcl_unbind", || {
         // SAFETY: by the contract of the header.
         let port = unsafe { CPort::check(port) }?;
         port.with(|open| {
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn bcl_put(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::hot_status("bcl_put", || {
+    Bcl::hot_status("bcl_put", || {
         range(data, len, "data")?;
         let action = Action::Put {
             from: data,
@@ -98,7 +99,7 @@ pub unsafe extern "C" fn bcl_get(
     len: usize,
     cookie: u64,
 ) -> c_int {
-    call::hot_status("bcl_get", || {
+    Bcl::hot_status("bcl_get", || {
         range(buffer, len, "buffer")?;
         let action = Action::Get {
             to: buffer,
@@ -122,7 +123,7 @@ pub unsafe extern "C" fn bcl_fetch_add(
     add: u64,
     cookie: u64,
 ) -> c_int {
-    call::hot_status("bcl_fetch_add", || {
+    Bcl::hot_status("bcl_fetch_add", || {
         let action = Action::Atomic(Atomic::FetchAdd(add));
         // SAFETY: no memory of this process takes part.
         unsafe { start(port, peer, window, offset, action, NO_MEMORY, cookie) }
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn bcl_compare_swap(
     desired: u64,
     cookie: u64,
 ) -> c_int {
-    call::hot_status("bcl_compare_swap", || {
+    Bcl::hot_status("bcl_compare_swap", || {
         let new = desired;
         let action = Action::Atomic(Atomic::CompareSwap { expected, new });
         // SAFETY: no memory of this process takes part.

@@ -2,10 +2,10 @@
 
 use std::ffi::{c_char, c_int};
 
+use bcl_cface::{Face, out, range, string};
 use bcl_raw::{Address, Cause};
 
-use crate::call::{self, Failure, out, range, string};
-use crate::code;
+use crate::code::{self, Bcl, Failure};
 use crate::translate::{cause_of, error_of};
 use crate::types::*;
 
@@ -13,6 +13,12 @@ use crate::types::*;
 #[unsafe(no_mangle)]
 pub extern "C" fn bcl_strerror(code: c_int) -> *const c_char {
     code::text(code).as_ptr()
+}
+
+/// `bcl_last_error`
+#[unsafe(no_mangle)]
+pub extern "C" fn bcl_last_error() -> *const c_char {
+    bcl_cface::last_error()
 }
 
 /// `bcl_version`
@@ -27,7 +33,7 @@ pub extern "C" fn bcl_version() -> *const c_char {
 /// As in `bcl.h`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bcl_address_parse(text: *const c_char, address: *mut CAddress) -> c_int {
-    call::status("bcl_address_parse", || {
+    Bcl::status("bcl_address_parse", || {
         // SAFETY: by the contract of the header.
         let (text, address) = unsafe { (string(text, "text")?, out(address, "address")?) };
         let parsed: Address = text
@@ -48,7 +54,7 @@ pub unsafe extern "C" fn bcl_address_format(
     text: *mut c_char,
     len: usize,
 ) -> c_int {
-    call::status("bcl_address_format", || {
+    Bcl::status("bcl_address_format", || {
         let formatted = Address::from(address).to_string();
         if formatted.len() >= len {
             return Err(Failure::invalid(format!(
@@ -70,7 +76,7 @@ pub unsafe extern "C" fn bcl_event_text(
     text: *mut c_char,
     len: usize,
 ) -> c_int {
-    call::status("bcl_event_text", || {
+    Bcl::status("bcl_event_text", || {
         if event.is_null() || !event.is_aligned() {
             return Err(Failure::invalid("event is NULL or not aligned"));
         }

@@ -1,7 +1,7 @@
 //! A port on raw memory: what the faces of the library, in Rust and in C, and the layers above them stand on.
 //!
 //! [`RawPort`] is a port without a lock, whose callers vouch for the memory that they give it; the crate `bcl` puts Rust's
-//! ownership before it, `bcl-capi` handles and a lock. [`Options`] say how it is opened, [`Event`]s what has happened.
+//! ownership before it, `bcl-cface` handles and a lock for C. [`Options`] say how it is opened, [`Event`]s what has happened.
 //! Threads that share a port wait by [`wait_unlocked`], at the port's [`Bed`]. [`RegionCache`] finds the DMA buffer that a
 //! pointer lies in.
 
