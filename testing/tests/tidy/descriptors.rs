@@ -12,6 +12,7 @@ const LOADED: &[&str] = &[
     "crates/face/bcl/src/",
     "crates/face/capi/src/",
     "crates/face/cface/src/",
+    "crates/face/raw/src/",
     "crates/interface/agent-client/src/",
     "crates/interface/xdp/src/",
     "crates/protocol/proto/src/",
