@@ -59,7 +59,7 @@ const LOCAL: &[Probe] = probes![
     SYS_fallocate(NONE, 0) "fallocate",
     SYS_pipe2(0, NONE) "pipe2",
     SYS_eventfd2(0, NONE) "eventfd2",
-    SYS_ppoll(0, NONE) "ppoll",
+    SYS_ppoll(NONE, 1) "ppoll",
     SYS_epoll_create1(NONE, 0) "epoll_create1",
     SYS_epoll_ctl(NONE, 0) "epoll_ctl",
     SYS_epoll_pwait(NONE, 0) "epoll_pwait",
@@ -107,7 +107,7 @@ pub fn check_udp() -> Result<(), Refused> {
 fn check(probe: &Probe) -> Result<(), Refused> {
     let [first, second] = probe.arguments;
     // SAFETY: with such arguments none of these calls does anything: there is no such descriptor, or there are no such
-    // flags, and no pointer is anything but null.
+    // flags, and no pointer leads anywhere.
     let done = unsafe { libc::syscall(probe.number, first, second, 0, 0, 0, 0) };
     let said = std::io::Error::last_os_error();
     match Errno::from_io_error(&said) {
