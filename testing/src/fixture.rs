@@ -127,6 +127,8 @@ port_like! {
     fn unreliable_max(&mut self, to: Address) -> Result<usize, Error>;
     /// As [`Port::send`].
     fn send(&mut self, to: Address, channel: u16, data: impl Into<Buffer>, cookie: u64) -> Result<(), Error>;
+    /// As [`Port::cancel_send`].
+    fn cancel_send(&mut self, to: Address, cookie: u64) -> Result<(), Error>;
     /// As [`Port::post`].
     fn post(&mut self, channel: u16, into: impl Into<Buffer>, cookie: u64) -> Result<(), Error>;
     /// As [`Port::cancel_post`].

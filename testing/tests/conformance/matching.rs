@@ -106,7 +106,7 @@ fn send(
     memory: &mut Scattered,
 ) -> Result<(), bcl_raw::Error> {
     // SAFETY: the callers keep the memory until all has arrived.
-    unsafe { port.send_pieces(to, CHANNEL, memory.table(), tag, None, tag) }
+    unsafe { port.send_pieces(to, CHANNEL, memory.table(), tag, None, tag) }.map(drop)
 }
 
 fn pair<F: Fixture>(world: &World<F>) -> (RawPort<Tags>, RawPort<Tags>) {
@@ -115,7 +115,7 @@ fn pair<F: Fixture>(world: &World<F>) -> (RawPort<Tags>, RawPort<Tags>) {
 }
 
 conformance! {
-    /// SEM-4.9: each message is in the buffer of its tag, whichever was there first; those of one tag in order.
+    /// SEM-4.10: each message is in the buffer of its tag, whichever was there first; those of one tag in order.
     fn tags_are_matched_on_arrival(world) {
         // What is lent goes after the ports do.
         let (mut sent, mut received) = (Vec::<Scattered>::new(), Vec::new());

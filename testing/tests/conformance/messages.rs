@@ -1,9 +1,10 @@
 //! SEM-4: normal channels.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bcl::{DmaBuffer, Error, Event, OpError, QUIET};
-use bcl_testing::{PortLike, conformance, contents};
+use bcl::{Address, DmaBuffer, Error, Event, OpError, QUIET};
+use bcl_testing::{Fixture, PortLike, Seat, conformance, contents};
 
 use crate::system::hold;
 
@@ -172,6 +173,116 @@ conformance! {
         assert!(matches!(b.port().cancel_post(5, 5), Err(Error::NotFound(_))));
     }
 
+    /// SEM-4.9: nothing leaves before there is a connection. On the network a background thread may have made it by now,
+    /// and the sends have begun: then they go on, and another port is tried.
+    fn a_send_can_be_canceled_before_there_is_a_connection(world) {
+        let a = world.open();
+        let mut was_canceled = false;
+        for _ in 0..100 {
+            let b = world.open();
+            for cookie in 0..3 {
+                a.port().send(b.address, 1, vec![cookie as u8; 100], cookie).unwrap();
+            }
+            was_canceled = a.port().cancel_send(b.address, 1).is_ok();
+            let again = a.port().cancel_send(b.address, 1);
+            assert!(matches!(again, Err(Error::NotFound(_))));
+            if was_canceled {
+                assert_canceled(&a, 1, &[1; 100]);
+            }
+            let others: Vec<u64> = (0..3).filter(|cookie| *cookie != 1 || !was_canceled).collect();
+            for cookie in others {
+                b.port().post(1, vec![0; 100], cookie).unwrap();
+                assert_eq!(b.received(cookie), (Ok(()), 100, vec![cookie as u8; 100]));
+                assert_eq!(a.sent(cookie).0, Ok(()));
+            }
+            assert_no_end_of_a_send(&a);
+            if was_canceled {
+                break;
+            }
+        }
+        assert!(was_canceled);
+    }
+
+    /// SEM-4.9, SEM-3.1: what is canceled does not end again when the attempt at a connection fails.
+    fn a_send_to_nobody_ends_once(world) {
+        let a = world.open();
+        let nobody = Address { port: 1, ..a.address };
+        for cookie in 0..2 {
+            a.port().send(nobody, 1, vec![cookie as u8; 5], cookie).unwrap();
+        }
+        let expected = match a.port().cancel_send(nobody, 0) {
+            Ok(()) => OpError::Canceled,
+            Err(_) => OpError::NoPort,
+        };
+        assert_eq!(a.sent(0).0, Err(expected));
+        assert_eq!(a.sent(1).0, Err(OpError::NoPort));
+        assert!(matches!(a.port().cancel_send(nobody, 1), Err(Error::NotFound(_))));
+        assert_no_end_of_a_send(&a);
+    }
+
+    /// SEM-4.9, SEM-4.2: more than the receiver has room for, which does not look meanwhile.
+    fn sends_that_wait_for_room_can_be_canceled(world) {
+        const COUNT: u64 = 3000;
+        let (a, b) = world.pair();
+        a.meet(&b);
+        let len_of = |seed: u64| [8000, 100, 20_000][seed as usize % 3];
+        let send = |seed, cookie| {
+            let data = contents::bytes(seed, len_of(seed));
+            a.port().send(b.address, 1, data, cookie).unwrap();
+        };
+        (0..COUNT).for_each(|seed| send(seed, seed));
+        // Of those that are called the same the oldest is taken.
+        send(COUNT, COUNT);
+        send(COUNT + 1, COUNT);
+        a.port().cancel_send(b.address, COUNT).unwrap();
+        assert_canceled(&a, COUNT, &contents::bytes(COUNT, len_of(COUNT)));
+
+        let canceled: BTreeSet<u64> = (0..COUNT)
+            .step_by(2)
+            .filter(|seed| a.port().cancel_send(b.address, *seed).is_ok())
+            .collect();
+        assert!(!canceled.contains(&0), "the first had all room");
+        assert!(canceled.contains(&(COUNT - 2)), "the last had none");
+        for seed in &canceled {
+            assert_canceled(&a, *seed, &contents::bytes(*seed, len_of(*seed)));
+        }
+        let arrive = (0..COUNT).filter(|seed| !canceled.contains(seed)).chain([COUNT + 1]);
+        let arrive: Vec<u64> = arrive.collect();
+        for index in 0..arrive.len() as u64 {
+            b.port().post(1, vec![0; 20_000], index).unwrap();
+        }
+        b.port().post(1, vec![0; 20_000], QUIET).unwrap();
+        for (index, seed) in arrive.iter().enumerate() {
+            let (result, len, bytes) = b.received(index as u64);
+            assert_eq!((result, len), (Ok(()), len_of(*seed) as u64));
+            contents::check(*seed, &bytes[..len as usize]);
+            assert_eq!(a.sent((*seed).min(COUNT)).0, Ok(()));
+        }
+        assert_no_end_of_a_send(&a);
+        b.port().cancel_post(1, QUIET).expect("nothing else has come");
+    }
+
+    /// SEM-4.9: as soon as the peer knows of it, be it only of its length.
+    fn a_send_that_has_begun_goes_on(world) {
+        let (a, b) = world.pair();
+        a.meet(&b);
+        for (seed, len) in [(1, 10), (2, 8192), (3, 1_000_000)] {
+            a.port().send(b.address, 1, contents::bytes(seed, len), seed).unwrap();
+            a.serve_for(Duration::from_millis(5));
+            assert!(matches!(a.port().cancel_send(b.address, seed), Err(Error::NotFound(_))));
+            b.port().post(1, vec![0; len], seed).unwrap();
+            let (result, found, bytes) = b.received(seed);
+            assert_eq!((result, found), (Ok(()), len as u64));
+            contents::check(seed, &bytes);
+            assert_eq!(a.sent(seed).0, Ok(()));
+            assert!(matches!(a.port().cancel_send(b.address, seed), Err(Error::NotFound(_))));
+        }
+        let c = world.open();
+        assert!(matches!(a.port().cancel_send(c.address, 1), Err(Error::NotFound(_))));
+        let none = Address { port: 0, ..a.address };
+        assert!(matches!(a.port().cancel_send(none, 1), Err(Error::InvalidArgument(_))));
+    }
+
     /// SEM-4.2, SEM-6.1
     fn dma_buffers_are_sent_and_received_into(world) {
         let (a, b) = world.pair();
@@ -188,4 +299,20 @@ conformance! {
             assert_eq!(a.sent(cookie).1.unwrap().len(), len);
         }
     }
+}
+
+/// The send with this cookie has ended, and brought its memory back as it was.
+fn assert_canceled<F: Fixture>(seat: &Seat<F>, cookie: u64, data: &[u8]) {
+    let (result, buffer) = seat.sent(cookie);
+    assert_eq!(result, Err(OpError::Canceled));
+    assert_eq!(
+        buffer.expect("sends bring their buffer back").into_vec(),
+        data
+    );
+}
+
+fn assert_no_end_of_a_send<F: Fixture>(seat: &Seat<F>) {
+    seat.serve_for(Duration::from_millis(5));
+    let end = seat.find(|event| matches!(event, Event::Sent { channel: 1, .. }));
+    assert!(end.is_none(), "{end:?}");
 }

@@ -124,10 +124,21 @@ impl Port {
         let buffer = data.into();
         let source = buffer.source();
         // SAFETY: the operation owns the buffer until it completes, and moving it does not move its bytes.
-        unsafe {
+        let sent = unsafe {
             self.raw
                 .send(to, channel, source, immediate, Some(buffer), cookie)
-        }
+        };
+        sent.map(drop)
+    }
+
+    /// Takes back the oldest send to this peer with this cookie, on a normal channel, that has not begun; it ends with
+    /// [`OpError::Canceled`](crate::OpError::Canceled), and its message never arrives.
+    ///
+    /// A send has begun once a byte of the message has left, or the announcement of a long one, whether or not the receiver
+    /// has a buffer for it: then it goes on, and this is [`Error::NotFound`]. What waits for a connection, or behind others
+    /// for room, has not. [SEM-4.9]
+    pub fn cancel_send(&mut self, to: Address, cookie: u64) -> Result<(), Error> {
+        self.raw.cancel_send(to, cookie)
     }
 
     /// Posts a buffer for one message on a normal channel, from whichever peer; it comes back with

@@ -95,6 +95,11 @@ impl SharedPort {
             .send_immediate(to, channel, data, immediate, cookie)
     }
 
+    /// As [`Port::cancel_send`].
+    pub fn cancel_send(&self, to: Address, cookie: u64) -> Result<(), Error> {
+        self.lock()?.cancel_send(to, cookie)
+    }
+
     /// As [`Port::post`].
     pub fn post(&self, channel: u16, into: impl Into<Buffer>, cookie: u64) -> Result<(), Error> {
         self.lock()?.post(channel, into, cookie)

@@ -1,10 +1,11 @@
 //! The descriptor of a port becomes readable for whatever there is to take, also for the completion of
 //! an operation that was begun after the port had fallen asleep.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bcl::{Event, Port, Which};
+use bcl::{Event, OpError, Port, Which};
 use rustix::event::{PollFd, PollFlags, poll};
 
 /// Long enough for any machine; only a lost wake-up takes it.
@@ -38,15 +39,18 @@ fn next_event(port: &mut Port) -> Event {
         if let Some(event) = port.poll(Which::Any).expect("a poll") {
             return event;
         }
-        let fd = port.fd().expect("a descriptor");
-        let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-        let timeout = rustix::time::Timespec {
-            tv_sec: NEVER.as_secs() as i64,
-            tv_nsec: 0,
-        };
-        let ready = poll(&mut fds, Some(&timeout)).expect("a poll of the descriptor");
-        assert_eq!(ready, 1, "the descriptor slept through an event");
+        sleep_on(port.fd().expect("a descriptor"));
     }
+}
+
+fn sleep_on(fd: BorrowedFd<'_>) {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    let timeout = rustix::time::Timespec {
+        tv_sec: NEVER.as_secs() as i64,
+        tv_nsec: 0,
+    };
+    let ready = poll(&mut fds, Some(&timeout)).expect("a poll of the descriptor");
+    assert_eq!(ready, 1, "the descriptor slept through an event");
 }
 
 #[test]
@@ -81,4 +85,34 @@ fn a_send_begun_while_asleep_wakes_the_descriptor_when_it_completes() {
         }
     }
     peer.join().expect("the receiver's thread");
+}
+
+/// [SEM-4.9], [SEM-3.3]
+#[test]
+fn a_send_canceled_while_asleep_wakes_the_descriptor() {
+    const SENDS: u64 = 1000;
+    let folder = Folder::new("descriptor-cancel");
+    let mut sender = folder.open();
+    // It is never polled, so that most sends wait for room.
+    let receiver = folder.open();
+    let to = receiver.address();
+    for cookie in 0..SENDS {
+        sender.send(to, 1, vec![7; 32], cookie).expect("a send");
+    }
+    assert!(matches!(next_event(&mut sender), Event::PeerUp { .. }));
+    // Asked for once: each time that it is, the port looks whether it has to be readable.
+    let fd = sender.fd().expect("a descriptor");
+    let fd = fd.try_clone_to_owned().expect("a second descriptor");
+    for _ in 0..64 {
+        assert!(sender.poll(Which::Any).expect("a poll").is_none());
+    }
+    let last = SENDS - 1;
+    sender.cancel_send(to, last).expect("it waits for room");
+    sleep_on(fd.as_fd());
+    match next_event(&mut sender) {
+        Event::Sent { cookie, result, .. } => {
+            assert_eq!((cookie, result), (last, Err(OpError::Canceled)));
+        }
+        other => panic!("the end of a send was expected: {other:?}"),
+    }
 }

@@ -253,7 +253,7 @@ int bcl_send_immediate(bcl_port *port, bcl_address to, uint16_t channel, const v
  * the other.
  *
  * Pieces may be empty. On a normal channel the memory that they name must not change until BCL_EVENT_SENT; `pieces` itself
- * is copied. The receiver sees one message, and posts for it as it likes. Errors: as bcl_send. [SEM-4.9]
+ * is copied. The receiver sees one message, and posts for it as it likes. Errors: as bcl_send. [SEM-4.10]
  */
 int bcl_sendv(bcl_port *port, bcl_address to, uint16_t channel, const struct iovec *pieces, int count, uint64_t immediate,
               uint64_t cookie);
@@ -288,7 +288,7 @@ int bcl_post(bcl_port *port, uint16_t channel, void *buffer, size_t len, uint64_
  * the other, and may end in any.
  *
  * Pieces may be empty. The memory that they name belongs to the operation until its event is taken; `pieces` itself is
- * copied. Errors: as bcl_post. [SEM-4.9]
+ * copied. Errors: as bcl_post. [SEM-4.10]
  */
 int bcl_postv(bcl_port *port, uint16_t channel, const struct iovec *pieces, int count, uint64_t cookie);
 

@@ -191,7 +191,8 @@ impl Outgoing {
         };
         let held = memory.map(|(region, _)| Buffer::Dma(DmaBuffer::of(region)));
         // SAFETY: by the contract, and a DMA buffer is held until then.
-        Ok(unsafe { open.raw.send(to, channel, source, immediate, held, cookie) }?)
+        unsafe { open.raw.send(to, channel, source, immediate, held, cookie) }?;
+        Ok(())
     }
 }
 

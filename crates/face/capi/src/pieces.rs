@@ -36,10 +36,11 @@ pub unsafe extern "C" fn bcl_sendv(
                 return Ok(open.raw.send_system(to, data, immediate, cookie)?);
             }
             // SAFETY: by the contract of the header the memory is left alone until the event is taken.
-            Ok(unsafe {
+            unsafe {
                 open.raw
                     .send_pieces(to, channel, pieces, immediate, None, cookie)
-            }?)
+            }?;
+            Ok(())
         })
     })
 }

@@ -179,6 +179,7 @@ impl<M: Matcher> RawPort<M> {
     }
 
     /// Sends on a normal channel, and 64 bits with the message, which the receiver is told before it gives a buffer.
+    /// Returns the name of the operation, which may be complete.
     ///
     /// # Safety
     /// The source stays valid and unchanged until the completion event.
@@ -191,7 +192,7 @@ impl<M: Matcher> RawPort<M> {
         immediate: u64,
         buffer: Option<Buffer>,
         cookie: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<OpId, Error> {
         // SAFETY: by the contract.
         unsafe { self.start_send(to, channel, source, immediate, Op::new(cookie, buffer)) }
     }
@@ -209,7 +210,7 @@ impl<M: Matcher> RawPort<M> {
         immediate: u64,
         buffer: Option<Buffer>,
         cookie: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<OpId, Error> {
         let source = Source {
             // SAFETY: the operation keeps the table.
             memory: unsafe { memory_of(&pieces) }?,
@@ -233,17 +234,54 @@ impl<M: Matcher> RawPort<M> {
         source: Source,
         immediate: u64,
         op: Op,
-    ) -> Result<(), Error> {
+    ) -> Result<OpId, Error> {
         self.check_room()?;
         check_peer(to)?;
         check_channel(channel)?;
+        let op = self.state.ops.insert(op);
         let send = NormalSend {
-            op: self.state.ops.insert(op),
+            op,
             channel,
             immediate,
             source,
         };
         self.tiers.send_normal(to, send, &mut self.state);
+        self.mind_watchers();
+        Ok(op)
+    }
+
+    /// Takes back the oldest send to this peer with this cookie, on a normal channel, that has not begun: neither a byte nor
+    /// the announcement of it has left. It ends with *canceled* ([SEM-4.9]).
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none; a send that has begun goes on.
+    pub fn cancel_send(&mut self, to: Address, cookie: u64) -> Result<(), Error> {
+        let has_cookie =
+            |state: &State<M>, op| state.ops.get(op).is_some_and(|op| op.cookie == cookie);
+        self.cancel_first(to, &format!("send with cookie {cookie}"), has_cookie)
+    }
+
+    /// As [`cancel_send`](Self::cancel_send), by the name that [`send`](Self::send) has returned.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn cancel_send_op(&mut self, to: Address, op: OpId) -> Result<(), Error> {
+        self.cancel_first(to, &format!("send {op:#x}"), |_, other| other == op)
+    }
+
+    fn cancel_first(
+        &mut self,
+        to: Address,
+        what: &str,
+        wanted: impl Fn(&State<M>, OpId) -> bool,
+    ) -> Result<(), Error> {
+        self.check()?;
+        check_peer(to)?;
+        if !self.tiers.cancel_send(to, &mut self.state, wanted) {
+            return Err(Error::NotFound(format!(
+                "no {what} to {to} can be taken back: it has begun, has ended, or was never made"
+            )));
+        }
         self.mind_watchers();
         Ok(())
     }

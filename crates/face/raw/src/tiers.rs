@@ -145,6 +145,21 @@ impl<N: Tier, F: Tier> Tiers<N, F> {
         }
     }
 
+    /// Takes back the oldest send that `wanted` picks and that has not begun. All tiers are asked: the send is where the
+    /// route was when it was made.
+    pub fn cancel_send<U: Upcalls>(
+        &mut self,
+        to: Address,
+        up: &mut U,
+        wanted: impl Fn(&U, OpId) -> bool,
+    ) -> bool {
+        let Self { near, far, .. } = self;
+        near.cancel_send(to, up, &wanted)
+            || far
+                .as_mut()
+                .is_some_and(|far| far.cancel_send(to, up, &wanted))
+    }
+
     #[inline]
     pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Books) {
         match self.far_for(peer, up) {

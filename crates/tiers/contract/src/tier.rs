@@ -55,6 +55,15 @@ pub trait Tier {
     /// Sends on a normal channel; `sent` is called when it is complete.
     fn send_normal(&mut self, to: Address, send: NormalSend, up: &mut impl Upcalls);
 
+    /// Takes back the oldest send on a normal channel to this peer that `wanted` picks of those of which nothing, not even
+    /// an announcement, has left ([SEM-4.9]). True: `sent` has been called, with *canceled*. False: there is none.
+    fn cancel_send<U: Upcalls>(
+        &mut self,
+        to: Address,
+        up: &mut U,
+        wanted: impl Fn(&U, OpId) -> bool,
+    ) -> bool;
+
     /// Starts a one-sided operation; `rma_done` is called when it is complete, perhaps before this returns.
     fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls);
 

@@ -104,6 +104,17 @@ impl Tier for NetPort {
             .visit(up, |engine, up| engine.send_normal(to, send, up));
     }
 
+    /// Decided under the lock, so that neither this thread nor the background thread sends what is taken back.
+    fn cancel_send<U: Upcalls>(
+        &mut self,
+        to: Address,
+        up: &mut U,
+        wanted: impl Fn(&U, OpId) -> bool,
+    ) -> bool {
+        self.station
+            .visit(up, |engine, up| engine.cancel_send(to, up, wanted))
+    }
+
     fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
         self.quiet_polls = 0;
         self.station

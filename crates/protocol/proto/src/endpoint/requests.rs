@@ -109,6 +109,27 @@ impl Endpoint {
         self.follow_up(place, now, Ok(()), up);
     }
 
+    /// Takes back the oldest message on a normal channel to this peer that `wanted` picks of those of which no packet has
+    /// left ([SEM-4.9]). True: `sent` has been called, with *canceled*. False: there is none.
+    pub fn cancel_send<U: Upcalls>(
+        &mut self,
+        to: Address,
+        up: &mut U,
+        wanted: impl Fn(&U, OpId) -> bool,
+    ) -> bool {
+        let place = self.connections.find(to);
+        let Some(connection) = place.and_then(|place| self.connections.get_mut(place)) else {
+            return false;
+        };
+        let queue = connection.outgoing.queue(Class::Normal);
+        let Some((message, op)) = queue.cancel(|op| wanted(up, op)) else {
+            return false;
+        };
+        let error = OpError::Canceled;
+        up.sent(to, message.channel, op, message.len_bytes, Err(error));
+        true
+    }
+
     /// Longest unreliable message that this peer can be sent now: one packet ([WIRE-6.7]).
     pub fn unreliable_max(&mut self, to: Address) -> usize {
         let connection = self

@@ -41,6 +41,8 @@ pub struct Message {
     /// Counts the messages of both classes to this peer; known once the first packet has left.
     pub id: u32,
     is_named: bool,
+    /// A packet of it has left once, be it by a connection that another has taken the place of.
+    has_begun: bool,
     sent_bytes: u64,
     /// Sequences of its first packet, if that has left, and of its last so far.
     first: Option<u32>,
@@ -58,6 +60,7 @@ impl Message {
             stage: Stage::Waiting,
             id: 0,
             is_named: false,
+            has_begun: false,
             sent_bytes: 0,
             first: None,
             last: 0,
@@ -126,6 +129,17 @@ impl Queue {
         self.messages.push_back(message);
     }
 
+    /// Takes out the first message that `wanted` picks of those that have not begun to leave: the receiver knows nothing
+    /// of it, and those after it get the ids that they would have had without it.
+    pub fn cancel(&mut self, wanted: impl Fn(OpId) -> bool) -> Option<(Message, OpId)> {
+        let waiting = self.messages.iter().enumerate().skip(self.named);
+        let (index, op) = waiting
+            .filter(|(_, message)| !message.has_begun)
+            .filter_map(|(index, message)| Some((index, message.op?)))
+            .find(|(_, op)| wanted(*op))?;
+        Some((self.messages.remove(index)?, op))
+    }
+
     pub fn len(&self) -> usize {
         self.messages.len()
     }
@@ -157,6 +171,7 @@ impl Queue {
         if self.next == self.named {
             message.id = *ids;
             message.is_named = true;
+            message.has_begun = true;
             *ids = ids.wrapping_add(1);
             self.named += 1;
         }
@@ -363,6 +378,59 @@ mod tests {
         assert_eq!(again, [(0, 0), (0, 2_000), (1, 0), (1, 2_000)]);
         assert!(!queue.refuse(Time(0), 0, 16), "said of the copy before");
         assert_eq!(queue.pop_acknowledged(18).unwrap().op, Some(1));
+    }
+
+    /// Names of the messages that can be canceled, which then are.
+    fn cancel_all(queue: &mut Queue) -> Vec<OpId> {
+        std::iter::from_fn(|| Some(queue.cancel(|_| true)?.1)).collect()
+    }
+
+    #[test]
+    fn what_has_not_begun_can_be_canceled_and_leaves_no_gap() {
+        let (mut queue, mut ids) = (queue(5), u32::MAX);
+        let first = queue.next_packet(2_000, &mut ids, 10).unwrap();
+        assert_eq!((first.message, first.length), (u32::MAX, 3_000));
+        assert!(queue.cancel(|op| op == 0).is_none(), "half of it has left");
+        let canceled = queue.cancel(|op| op == 1 || op == 3);
+        assert_eq!(
+            canceled.map(|(message, op)| (message.op, op)),
+            Some((Some(1), 1))
+        );
+        assert!(queue.cancel(|op| op == 1).is_none(), "it is gone");
+        let (left, mut sequence) = (queue.len(), 11);
+        let rest = send_all(&mut queue, &mut ids, &mut sequence);
+        let of = |id| [(id, 0), (id, 2_000)];
+        assert_eq!(
+            rest,
+            [vec![(u32::MAX, 2_000)], [of(0), of(1), of(2)].concat()].concat()
+        );
+        assert_eq!(left, 4);
+        let ops = [u32::MAX, 0, 1, 2].map(|id| queue.get(id).unwrap().op);
+        assert_eq!(ops, [0, 2, 3, 4].map(Some));
+    }
+
+    #[test]
+    fn what_has_begun_once_is_never_canceled() {
+        let (mut queue, mut ids, mut sequence) = (queue(2), 0, 0);
+        send_all(&mut queue, &mut ids, &mut sequence);
+        queue.push(Message::new(0, 100_000, Some(2), None));
+        assert!(queue.refuse(Time(0), 0, sequence));
+        assert_eq!(
+            cancel_all(&mut queue),
+            [2],
+            "those before are refused, not unknown"
+        );
+        queue.push(Message::new(0, 100_000, Some(3), None));
+        send_all(&mut queue, &mut ids, &mut sequence);
+        assert_eq!(cancel_all(&mut queue), [], "a long one is announced");
+        queue.push(Message::new(0, 3_000, Some(4), None));
+        queue.restart();
+        assert_eq!(
+            cancel_all(&mut queue),
+            [4],
+            "others have left by the connection before"
+        );
+        assert_eq!(send_all(&mut queue, &mut 7, &mut sequence)[0], (7, 0));
     }
 
     #[test]

@@ -82,6 +82,17 @@ impl Engine {
         self.flush(now, up);
     }
 
+    pub fn cancel_send<U: Upcalls>(
+        &mut self,
+        to: Address,
+        up: &mut U,
+        wanted: impl Fn(&U, OpId) -> bool,
+    ) -> bool {
+        let bridge = bridge!(self, up);
+        self.endpoint
+            .cancel_send(to, bridge, |bridge, op| wanted(bridge.up, op))
+    }
+
     pub fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls) {
         let now = now();
         bump(self.shared.page.counter(Counter::RmaOut), 1);

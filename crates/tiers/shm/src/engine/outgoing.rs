@@ -112,6 +112,16 @@ impl Outgoing {
         self.normal_waiting.push_back(send);
     }
 
+    /// Takes out the oldest normal message that `wanted` picks of those that have not been put into a cell: the peer
+    /// knows nothing of it.
+    pub fn cancel_normal(&mut self, wanted: impl Fn(OpId) -> bool) -> Option<NormalSend> {
+        let index = self
+            .normal_waiting
+            .iter()
+            .position(|send| wanted(send.op))?;
+        self.normal_waiting.remove(index)
+    }
+
     /// Sends a system message if it can go at once.
     #[inline]
     pub fn try_system(

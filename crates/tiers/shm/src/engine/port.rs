@@ -179,6 +179,24 @@ impl Tier for ShmPort {
         }
     }
 
+    fn cancel_send<U: Upcalls>(
+        &mut self,
+        to: Address,
+        up: &mut U,
+        wanted: impl Fn(&U, OpId) -> bool,
+    ) -> bool {
+        let peer = self
+            .peers
+            .find(to)
+            .and_then(|slot| self.peers.get_mut(slot));
+        let Some(send) = peer.and_then(|peer| peer.out.cancel_normal(|op| wanted(up, op))) else {
+            return false;
+        };
+        let len_bytes = send.source.memory.len_bytes() as u64;
+        up.sent(to, send.channel, send.op, len_bytes, Err(OpError::Canceled));
+        true
+    }
+
     #[inline]
     fn rma(&mut self, to: Address, op: RmaOp, up: &mut impl Upcalls) {
         let slot = self.peer_for(to);
