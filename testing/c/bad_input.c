@@ -123,6 +123,9 @@ static void arguments(bcl_port *port, bcl_address peer) {
     REFUSED(BCL_ERR_INVALID, bcl_send(port, peer, 1, small, SIZE_MAX, 0));
     REFUSED(BCL_ERR_INVALID, bcl_send(port, peer, 1, small, SIZE_MAX / 2 + 1, 0));
 
+    REFUSED(BCL_ERR_INVALID, bcl_cancel_send(port, zero, 0));
+    REFUSED(BCL_ERR_NOT_FOUND, bcl_cancel_send(port, peer, 0));
+
     REFUSED(BCL_ERR_INVALID, bcl_send_unreliable(port, zero, small, 1));
     REFUSED(BCL_ERR_INVALID, bcl_send_unreliable(port, peer, NULL, 1));
     REFUSED(BCL_ERR_INVALID, bcl_send_unreliable(port, peer, small, SIZE_MAX));
@@ -242,6 +245,7 @@ static void no_port(bcl_port *port, int code) {
     REFUSED(code, bcl_send(port, peer, 0, small, 1, 0));
     REFUSED(code, bcl_send(port, peer, 1, small, 1, 0));
     REFUSED(code, bcl_send_registered(port, peer, 1, memory, 0, 1, 0));
+    REFUSED(code, bcl_cancel_send(port, peer, 0));
     REFUSED(code, bcl_post(port, 1, small, 1, 0));
     REFUSED(code, bcl_cancel_post(port, 1, 0));
     REFUSED(code, bcl_bind(port, 0, small, 8, BCL_ACCESS_GET));
@@ -289,6 +293,31 @@ static void errors_of_events(bcl_port *port) {
     CHECK(next_of(port, BCL_EVENT_RECEIVED).status == BCL_ERR_CANCELED);
 }
 
+/* A send is taken back before there is a connection; those before and after it arrive. Afterwards they have begun. [SEM-4.9] */
+static void canceled_send(uint32_t flags) {
+    bcl_port *port = open_port(flags), *other = open_port(flags);
+    bcl_address to = address_of(other);
+    char got[3];
+    const char *const texts[3] = {"one", "two", "six"};
+    for (uint64_t i = 0; i < 3; i++) CHECK(bcl_send(port, to, 9, texts[i], 3, i) == 0);
+    REFUSED(BCL_ERR_NOT_FOUND, bcl_cancel_send(port, to, 3));
+    REFUSED(BCL_ERR_NOT_FOUND, bcl_cancel_send(port, address_of(port), 1));
+    CHECK(bcl_cancel_send(port, to, 1) == 0);
+    REFUSED(BCL_ERR_NOT_FOUND, bcl_cancel_send(port, to, 1));
+    bcl_event event = next_of(port, BCL_EVENT_SENT);
+    CHECK(event.status == BCL_ERR_CANCELED && event.cookie == 1 && event.channel == 9 && event.len == 3);
+    CHECK(event.peer.node == to.node && event.peer.port == to.port);
+    CHECK(next_of(port, BCL_EVENT_PEER_UP).status == 0);
+    for (uint64_t i = 0; i < 3; i += 2) {
+        REFUSED(BCL_ERR_NOT_FOUND, bcl_cancel_send(port, to, i));
+        CHECK(bcl_post(other, 9, got, sizeof got, i) == 0);
+        CHECK(next_of(other, BCL_EVENT_RECEIVED).status == 0 && memcmp(got, texts[i], 3) == 0);
+        event = next_of(port, BCL_EVENT_SENT);
+        CHECK(event.status == 0 && event.cookie == i);
+    }
+    CHECK(bcl_close(port) == 0 && bcl_close(other) == 0);
+}
+
 /* More operations than a port takes: told so, none lost. */
 static void full_queue(bcl_port *port, bcl_port *other) {
     bcl_address peer = address_of(other);
@@ -325,6 +354,7 @@ int main(void) {
         CHECK(bcl_close(port) == 0);
         no_port(port, BCL_ERR_CLOSED);
         CHECK(bcl_close(other) == 0);
+        canceled_send(flags);
     }
     no_port(NULL, BCL_ERR_INVALID);
     memset(garbage, 0x55, sizeof garbage);

@@ -114,14 +114,17 @@ static void use(uint32_t flags, int polls, pid_t server, bcl_address peer) {
     CHECK(IN(bcl_compare_swap(port, peer, WINDOW, 0, 1, 2, 7)) == 0);
     CHECK(next_in(port, BCL_EVENT_RMA_DONE, polls).status == 0);
 
-    /* First contacts that come of other calls, with oneself and with nobody. */
+    /* First contacts that come of other calls, with nobody and with oneself. */
+    bcl_address nobody = self;
+    nobody.port = 1;
+    CHECK(IN(bcl_send(port, nobody, CHANNEL, data, 10, 13)) == 0);
+    CHECK(IN(bcl_cancel_send(port, nobody, 13)) == 0);
+    CHECK(next_in(port, BCL_EVENT_SENT, polls).status == BCL_ERR_CANCELED);
     CHECK(IN(bcl_post(port, CHANNEL, dma, LONG, 8)) == 0);
     CHECK(IN(bcl_send(port, self, CHANNEL, data, 20000, 9)) == 0);
     CHECK(next_in(port, BCL_EVENT_RECEIVED, polls).status == 0);
     CHECK(IN(bcl_post(port, CHANNEL, data, 10, 10)) == 0);
     CHECK(IN(bcl_cancel_post(port, CHANNEL, 10)) == 0);
-    bcl_address nobody = self;
-    nobody.port = 1;
     CHECK(IN(bcl_fetch_add(port, nobody, WINDOW, 0, 1, 11)) == 0);
     CHECK(next_in(port, BCL_EVENT_RMA_DONE, polls).status != 0);
 

@@ -113,7 +113,7 @@ enum {
     BCL_ERR_RMA_DENIED = -39,     /* the owner of the window does not permit this access */
     BCL_ERR_RMA_RANGE = -40,      /* the access reaches outside the window, or an atomic is not aligned to 8 */
     BCL_ERR_NO_WINDOW = -41,      /* nothing is bound there */
-    BCL_ERR_CANCELED = -42,       /* taken back by bcl_cancel_post */
+    BCL_ERR_CANCELED = -42,       /* taken back by bcl_cancel_post or bcl_cancel_send */
     BCL_ERR_FAULT = -43,          /* memory given to the operation is not mapped */
     BCL_ERR_PROTOCOL = -44        /* the peer broke the protocol and was cut off */
 };
@@ -257,6 +257,17 @@ int bcl_send_immediate(bcl_port *port, bcl_address to, uint16_t channel, const v
  */
 int bcl_sendv(bcl_port *port, bcl_address to, uint16_t channel, const struct iovec *pieces, int count, uint64_t immediate,
               uint64_t cookie);
+
+/**
+ * Takes back the oldest send to `to` with this cookie, on a normal channel, that has not begun.
+ *
+ * It ends with BCL_EVENT_SENT and status BCL_ERR_CANCELED; its memory is the program's again, the message never arrives,
+ * and the order of the others is what it was. BCL_ERR_NOT_FOUND if there is none: it has begun, has ended, or was never
+ * made, and what has begun goes on as if nothing had been said. A send has begun once a byte of the message has left, or
+ * the announcement of a long one, which cannot be taken back even if the receiver has no buffer for it. What waits for a
+ * connection, or behind others for room, has not. [SEM-4.9]
+ */
+int bcl_cancel_send(bcl_port *port, bcl_address to, uint64_t cookie);
 
 /**
  * Sends a message to the system channel that may be lost: it arrives as others do there, at most once, intact, or not.

@@ -196,6 +196,19 @@ impl Outgoing {
     }
 }
 
+/// `bcl_cancel_send`
+///
+/// # Safety
+/// As in `bcl.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_cancel_send(port: *mut CPort, to: CAddress, cookie: u64) -> c_int {
+    Bcl::status("bcl_cancel_send", || {
+        // SAFETY: by the contract of the header.
+        let port = unsafe { CPort::check(port) }?;
+        port.with(|open| Ok(open.raw.cancel_send(Address::from(to), cookie)?))
+    })
+}
+
 /// # Safety
 /// `data` is null, and `len` 0, or valid for reads of `len` bytes for as long as the result is used.
 unsafe fn bytes<'a>(data: *const u8, len: usize) -> &'a [u8] {
