@@ -1,0 +1,203 @@
+//! Taking events, and sleeping until there are some.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use bcl_os::bell;
+use bcl_os::wait::Advice;
+use bcl_tier::SystemHandle;
+use bcl_tier::page::Counter;
+
+use super::RawPort;
+use crate::deadline::Deadline;
+use crate::error::Error;
+use crate::event::{Event, Which};
+use crate::matcher::Matcher;
+
+/// Polls between two updates of the queue depths that `bcl stat` shows.
+const POLLS_PER_REPORT: u32 = 1 << 16;
+/// Empty polls between two looks whether the bell was rung for nothing, once the descriptor is in use.
+const POLLS_PER_BELL_CHECK: u32 = 16;
+
+impl<M: Matcher> RawPort<M> {
+    /// Gives a system message back to its sender; false if it was given back before.
+    #[inline]
+    pub fn release(&mut self, message: &SystemHandle) -> Result<bool, Error> {
+        self.check()?;
+        Ok(self.tiers.release(message))
+    }
+
+    /// Takes an event if there is one. No system call, unless the descriptor was asked for.
+    #[inline]
+    pub fn poll(&mut self, which: Which) -> Result<Option<Event>, Error> {
+        self.check()?;
+        let event = self.poll_once(which);
+        if self.watchers > 0 {
+            self.after_watched_poll(event.is_some());
+        }
+        if event.is_none() {
+            self.check_background()?;
+        }
+        Ok(event)
+    }
+
+    #[inline]
+    pub(crate) fn poll_once(&mut self, which: Which) -> Option<Event> {
+        let waiting = self.state.pop(which);
+        if waiting.is_some() {
+            return waiting;
+        }
+        self.polls = self.polls.wrapping_add(1);
+        if self.polls % POLLS_PER_REPORT == 0 {
+            self.report();
+        }
+        self.tiers.poll(&mut self.state);
+        self.state.pop(which)
+    }
+
+    #[cold]
+    fn after_watched_poll(&mut self, found: bool) {
+        if !found && !self.state.has_events() {
+            let rung = self.rang_myself
+                || (self.polls % POLLS_PER_BELL_CHECK == 0 && self.tiers.shared().was_rung());
+            if rung || !self.tiers.is_armed() {
+                self.wake();
+            }
+        }
+        self.mind_watchers();
+    }
+
+    /// Whether peers have something to finish for us.
+    pub(crate) fn expects_completions(&self) -> bool {
+        self.state.expects_completions()
+    }
+
+    /// Waits for an event, at most so long; `None` for ever.
+    pub fn wait(
+        &mut self,
+        which: Which,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Event>, Error> {
+        let mut deadline = Deadline::after(timeout);
+        self.waiter.start();
+        loop {
+            self.check()?;
+            if let Some(event) = self.poll_once(which) {
+                self.mind_watchers();
+                return Ok(Some(event));
+            }
+            self.check_background()?;
+            if deadline.is_now() {
+                self.mind_watchers();
+                return Ok(None);
+            }
+            let state = &self.state;
+            match self.waiter.after_empty_poll(|| state.expects_completions()) {
+                Advice::Again => {}
+                Advice::Yielded => {
+                    self.count(Counter::Yields);
+                    if deadline.is_over() {
+                        self.mind_watchers();
+                        return Ok(None);
+                    }
+                }
+                Advice::Sleep => {
+                    if deadline.is_over() {
+                        self.mind_watchers();
+                        return Ok(None);
+                    }
+                    if self.fall_asleep(which) {
+                        let slept = self.tiers.bed().sleep(deadline.at());
+                        self.wake();
+                        slept?;
+                    }
+                    self.waiter.start();
+                }
+            }
+        }
+    }
+
+    /// Arms the port for sleep; false if there is an event of that kind to take first.
+    pub(crate) fn fall_asleep(&mut self, which: Which) -> bool {
+        self.report();
+        let armed = self.arm();
+        let has_event = match which {
+            Which::Send => !self.state.sends.is_empty(),
+            Which::Recv => !self.state.recvs.is_empty(),
+            Which::Any => self.state.has_events(),
+        };
+        let sleeps = armed && !has_event && self.check_background().is_ok();
+        if sleeps {
+            self.count(Counter::Sleeps);
+        }
+        sleeps
+    }
+
+    /// Asleep in the eyes of the peers, with all that they have to ring for. False: something has moved,
+    /// and the bell was silenced.
+    fn arm(&mut self) -> bool {
+        let armed = self.tiers.arm(&mut self.state);
+        if !armed {
+            self.rang_myself = false;
+        }
+        armed
+    }
+
+    /// Awake: peers need not ring.
+    pub(crate) fn wake(&mut self) {
+        self.tiers.disarm();
+        self.rang_myself = false;
+    }
+
+    /// A thread is about to sleep on the bell without holding the port. False: take an event first.
+    pub(crate) fn enter_sleep(&mut self, which: Which) -> bool {
+        if self.check().is_err() || !self.fall_asleep(which) {
+            self.mind_watchers();
+            return false;
+        }
+        self.watchers += 1;
+        self.mind_watchers();
+        true
+    }
+
+    /// That thread is awake again. The bell is silenced for the others, and rung again if there is something for them.
+    pub(crate) fn leave_sleep(&mut self) {
+        self.watchers -= 1;
+        if self.closed {
+            return;
+        }
+        self.wake();
+        self.mind_watchers();
+    }
+
+    /// Leaves the port as those who watch the bell need it: armed, and rung if there are events for them.
+    #[inline]
+    pub(crate) fn mind_watchers(&mut self) {
+        if self.watchers > 0 {
+            self.mind_watchers_now();
+        }
+    }
+
+    #[cold]
+    fn mind_watchers_now(&mut self) {
+        if self.closed {
+            return;
+        }
+        while !self.state.has_events() && !self.arm() {}
+        if self.state.has_events() && !self.rang_myself {
+            self.rang_myself = true;
+            bell::ring(self.tiers.shared().bell.ringer());
+        }
+    }
+
+    /// A descriptor that is readable while there are events, for `select`, `poll` and `epoll`.
+    pub fn fd(&mut self) -> Result<BorrowedFd<'_>, Error> {
+        self.check()?;
+        if !self.descriptor_taken {
+            self.descriptor_taken = true;
+            self.watchers += 1;
+        }
+        self.mind_watchers();
+        self.tiers.bed().descriptor()
+    }
+}
