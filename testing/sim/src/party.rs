@@ -106,6 +106,8 @@ pub enum Request {
 pub enum Failure {
     /// The message is longer than the buffer that it met.
     Truncated,
+    /// The program has taken it back.
+    Canceled,
     /// Anything that has to do with the peer being gone, or not being there, in words.
     Peer(String),
 }
@@ -207,6 +209,11 @@ pub trait Party: Sized {
 
     /// The program asks for something.
     fn request(&mut self, now_ns: u64, to: Seat, request: Request);
+
+    /// The program wants a message on a normal channel back; true if it has it, and nobody else ever will.
+    fn cancel(&mut self, _now_ns: u64, _to: Seat, _op: u64) -> bool {
+        false
+    }
 
     /// The program gives a buffer to whatever comes next on `channel`.
     fn post(&mut self, now_ns: u64, channel: u16, capacity_bytes: usize);

@@ -183,7 +183,7 @@ macro_rules! kinds {
 
 // A path that becomes narrow in front of an interface program: of 250 worlds, that of seed 233 goes round in circles.
 kinds!(
-    calm, lossy, rough, shared, full, deaths, cuts, moves, strangers, jobs, windows, mixed;
+    calm, lossy, rough, shared, full, deaths, cuts, moves, strangers, jobs, windows, regrets, mixed;
     without_interfaces: lengths
 );
 
@@ -199,6 +199,22 @@ fn what_was_once_wrong_is_right() {
             panic!("again ({what}): {found}");
         }
     }
+}
+
+/// SEM-4.9: messages are wanted back both before they have begun and after.
+#[test]
+fn some_messages_are_canceled_and_some_have_begun() {
+    let runs = (0..20).map(|seed| World::<Port>::new(plan("regrets", seed)).run());
+    let (mut wanted, mut canceled) = (0, 0);
+    for run in runs {
+        let (more_wanted, more_canceled) = run.unwrap_or_else(|wrong| panic!("{wrong}")).regrets;
+        wanted += more_wanted;
+        canceled += more_canceled;
+    }
+    assert!(
+        canceled > 50 && wanted - canceled > 50,
+        "{canceled} of {wanted}"
+    );
 }
 
 #[test]

@@ -54,6 +54,8 @@ struct Sent {
     met: Option<Meeting>,
     /// Its sender was told that it may not arrive.
     excused: bool,
+    /// Its sender has taken it back: it must not arrive.
+    canceled: bool,
 }
 
 impl Sent {
@@ -79,6 +81,7 @@ impl Ledger {
             len_bytes,
             met: None,
             excused: !key.reliable,
+            canceled: false,
         });
         let mut bytes = vec![0; len_bytes];
         fill(key.seed(number), &mut bytes);
@@ -91,6 +94,31 @@ impl Ledger {
             let sent = stream.sent.get_mut(number as usize);
             self.missing -= sent.map_or(0, Sent::excuse);
         }
+    }
+
+    /// The sender's program has taken this message back: it must not arrive, nor may it have.
+    pub fn cancel(&mut self, key: StreamKey, number: u64) -> Result<(), Violation> {
+        let stream = self.streams.get_mut(&key);
+        let Some(sent) = stream.and_then(|stream| stream.sent.get_mut(number as usize)) else {
+            return Err(format!(
+                "number {number} of {key:?} was canceled and never sent"
+            ));
+        };
+        if let Some(met) = sent.met {
+            return Err(format!(
+                "number {number} of {key:?} was canceled and had arrived: {met:?}"
+            ));
+        }
+        sent.canceled = true;
+        self.missing -= sent.excuse();
+        Ok(())
+    }
+
+    /// Whether its sender's program has taken it back.
+    pub fn is_canceled(&self, key: StreamKey, number: u64) -> bool {
+        let stream = self.streams.get(&key);
+        let sent = stream.and_then(|stream| stream.sent.get(number as usize));
+        sent.is_some_and(|sent| sent.canceled)
     }
 
     /// The sender's process was told that `to` is gone, or is gone itself: nothing sent so far need arrive.
@@ -249,6 +277,11 @@ impl Stream {
                 "number {index} of {key:?} was delivered twice: {before:?} and {meeting:?}"
             ));
         }
+        if sent.canceled {
+            return Err(format!(
+                "number {index} of {key:?} was canceled and arrived: {meeting:?}"
+            ));
+        }
         sent.met = Some(meeting);
         while self
             .sent
@@ -348,6 +381,26 @@ mod tests {
                 .check_end()
                 .is_err_and(|text| text.contains("overtaken"))
         );
+    }
+
+    #[test]
+    fn what_was_canceled_must_not_arrive() {
+        let mut ledger = Ledger::default();
+        let (number, first) = ledger.send(KEY, 100);
+        let (arrived, second) = ledger.send(KEY, 100);
+        ledger.cancel(KEY, number).expect("it was sent");
+        assert_eq!(ledger.missing(), 1);
+        deliver(&mut ledger, &second).expect("it was sent so");
+        ledger.check_end().expect("the other one was canceled");
+        assert!(
+            deliver(&mut ledger, &first).is_err_and(|text| text.contains("canceled and arrived"))
+        );
+        assert!(
+            ledger
+                .cancel(KEY, arrived)
+                .is_err_and(|text| text.contains("had arrived"))
+        );
+        assert!(ledger.is_canceled(KEY, number) && !ledger.is_canceled(KEY, arrived));
     }
 
     #[test]

@@ -37,6 +37,10 @@ pub const KINDS: &[(&str, &str)] = &[
         "lengths",
         "paths that take less than the hosts think, now more, now less",
     ),
+    (
+        "regrets",
+        "programs want messages back, whatever has become of them",
+    ),
     ("mixed", "all of it at once"),
 ];
 
@@ -61,6 +65,7 @@ pub(super) fn plan(kind: &str, seed: u64) -> Option<Plan> {
         "jobs" => plan.two_jobs = true,
         "windows" => windows(&mut plan, random),
         "lengths" => lengths(&mut plan, random),
+        "regrets" => regrets(&mut plan, random),
         "mixed" => mixed(&mut plan, random),
         _ => {}
     }
@@ -99,6 +104,7 @@ fn calm(kind: &'static str, seed: u64, random: &mut Random) -> Plan {
             hold_ns: *random.pick(&[0, 10, 500]) * US,
             nap_ns: 0,
             all_to_one: random.one_in(5),
+            cancels: false,
         },
         upsets: Vec::new(),
         stranger_gap_ns: None,
@@ -215,6 +221,22 @@ fn lengths(plan: &mut Plan, random: &mut Random) {
         _ => &[Theme::Length],
     };
     upsets(plan, random, themes);
+}
+
+/// Messages wait in all places: for a connection, for room, for a buffer, for what was lost.
+fn regrets(plan: &mut Plan, random: &mut Random) {
+    if random.one_in(2) {
+        upsets(plan, random, &[Theme::Death, Theme::Cable, Theme::Pause]);
+    }
+    full(plan, random);
+    plan.uplink.faults = weather(random, 10);
+    // Slower than connections are made, or nothing would have begun when it is wanted back.
+    plan.traffic.gap_ns = *random.pick(&[10, 100, 1_000]) * US;
+    plan.traffic.operations *= 3;
+    plan.traffic.mix.normal = 30;
+    plan.traffic.cancels = true;
+    // By its contents the oracle tells a message from one that was canceled.
+    plan.traffic.shortest_bytes = 8;
 }
 
 fn mixed(plan: &mut Plan, random: &mut Random) {

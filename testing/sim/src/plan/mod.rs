@@ -70,6 +70,8 @@ pub struct Traffic {
     pub nap_ns: u64,
     /// Whether everybody talks to seat 0 only.
     pub all_to_one: bool,
+    /// Whether programs want messages back that they have sent.
+    pub cancels: bool,
 }
 
 /// How often each kind of operation is drawn, relative to the others.

@@ -209,6 +209,12 @@ impl Party for SimPort {
         }
     }
 
+    fn cancel(&mut self, _now_ns: u64, to: Seat, op: u64) -> bool {
+        let op = op | OF_THE_WORLD;
+        self.endpoint
+            .cancel_send(address(to), &mut self.memory, |_, other| other == op)
+    }
+
     fn post(&mut self, _now_ns: u64, channel: u16, capacity_bytes: usize) {
         self.memory.post(channel, capacity_bytes);
     }
@@ -277,6 +283,7 @@ impl Party for SimPort {
 fn failure(error: OpError) -> Failure {
     match error {
         OpError::Truncated { .. } => Failure::Truncated,
+        OpError::Canceled => Failure::Canceled,
         other => Failure::Peer(other.to_string()),
     }
 }

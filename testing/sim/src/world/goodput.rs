@@ -102,6 +102,7 @@ impl Streams {
                 hold_ns: 0,
                 nap_ns: 0,
                 all_to_one: true,
+                cancels: false,
             },
             upsets: Vec::new(),
             stranger_gap_ns: None,

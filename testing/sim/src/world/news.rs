@@ -146,6 +146,14 @@ impl<P: Party> World<P> {
             self.schedule.add(self.now_ns, turn);
         }
         match pending.what {
+            What::Message { key, number } if self.ledger.is_canceled(key, number) => {
+                return match result {
+                    Err(Failure::Canceled) => Ok(()),
+                    other => Err(format!(
+                        "seat {seat} had number {number} of {key:?} back, which then ended: {other:?}"
+                    )),
+                };
+            }
             What::Message { key, number } if outcome == Outcome::Done => {
                 // The end of a system message says only that it was copied.
                 let must_be_there = key.channel > 0;

@@ -1,6 +1,6 @@
 //! What programs do: each draws its own operations.
 
-use crate::oracle::{Expected, Seat, StreamKey};
+use crate::oracle::{Expected, Seat, StreamKey, Violation};
 use crate::party::{Party, Request};
 use crate::{Choice, World};
 
@@ -15,27 +15,61 @@ const UNRELIABLE_BYTES: u64 = 1_000;
 
 impl<P: Party> World<P> {
     /// The program of `seat` starts an operation if it may, and will be back; if it may not, as soon as one has ended.
-    pub(super) fn program(&mut self, seat: Seat) {
+    pub(super) fn program(&mut self, seat: Seat) -> Result<(), Violation> {
         let traffic = &self.plan.traffic;
         let (most_pending, gap_ns) = (traffic.most_pending, traffic.gap_ns);
         let state = &mut self.seats[seat];
         if state.operations_left == 0 || state.closed_ns.is_some() {
-            return;
+            return Ok(());
         }
         if state.ends.len() >= most_pending {
             state.waits_for_end = true;
-            return;
+            return Ok(());
         }
         state.operations_left -= 1;
         if state.operations_left == 0 {
             self.idle_from_ns = self.now_ns;
         }
         self.operate(seat);
+        if self.plan.traffic.cancels {
+            self.regret(seat)?;
+        }
         let state = &mut self.seats[seat];
         let next_ns = self.now_ns + state.random.between(1, 2 * gap_ns);
         let life = state.life;
         self.schedule
             .add(next_ns, Turn::Own(seat, life, Deed::Program));
+        Ok(())
+    }
+
+    /// Perhaps wants one of the messages back that are under way on normal channels.
+    fn regret(&mut self, seat: Seat) -> Result<(), Violation> {
+        let state = &mut self.seats[seat];
+        let ledger = &self.ledger;
+        let under_way = state
+            .ends
+            .all()
+            .filter_map(|(op, pending)| match pending.what {
+                What::Message { key, number } if key.channel > 0 => Some((op, key, number)),
+                _ => None,
+            });
+        // Its program may not have heard yet that it has it back.
+        let wanted = under_way.filter(|(_, key, number)| !ledger.is_canceled(*key, *number));
+        let under_way: Vec<_> = wanted.collect();
+        if under_way.is_empty() || state.random.one_in(2) {
+            return Ok(());
+        }
+        let (op, key, number) = *state.random.pick(&under_way);
+        let now_ns = self.now_ns;
+        let party = state.party.as_mut();
+        let is_back = party.is_some_and(|party| party.cancel(now_ns, key.to, op));
+        state.regrets += 1;
+        self.say(|_| format!("seat {seat} wants op {op} back, and has it: {is_back}"));
+        if !is_back {
+            return Ok(());
+        }
+        self.seats[seat].canceled += 1;
+        self.ledger.cancel(key, number)
     }
 
     /// Starts one operation.

@@ -41,6 +41,9 @@ pub(super) struct SeatState<P> {
     /// When its program began something, or was told something, the last time.
     pub(super) stirred_ns: u64,
     pub(super) ends: Ends<Pending>,
+    /// How many messages its programs have wanted back, and how many they have got.
+    pub(super) regrets: u64,
+    pub(super) canceled: u64,
     /// Messages on normal channels that have begun, by name.
     pub(super) arriving: BTreeMap<u64, Arriving>,
     /// Compare-and-swaps under way, by owner: one at a time.
@@ -115,6 +118,8 @@ impl<P: Party> World<P> {
                 naps_until_ns: 0,
                 stirred_ns: 0,
                 ends: Ends::new(),
+                regrets: 0,
+                canceled: 0,
                 arriving: BTreeMap::new(),
                 swapping: BTreeMap::new(),
                 operations_left: if is_idle {

@@ -86,7 +86,7 @@ impl<P: Party> World<P> {
             return Ok(());
         };
         match deed {
-            Deed::Program => self.program(seat),
+            Deed::Program => self.program(seat)?,
             Deed::Timer => {
                 // One that was set for later than another is void: that one has set it anew.
                 if state.timer_ns.is_some_and(|at_ns| at_ns <= now_ns) {

@@ -17,6 +17,8 @@ pub struct Report {
     pub delivered: u64,
     /// How many operations that have an end began, and how many of them failed.
     pub operations: (u64, u64),
+    /// How many messages programs wanted back, and how many of them they got.
+    pub regrets: (u64, u64),
     /// The longest time that a program waited for something and was told nothing.
     pub longest_lull_ns: u64,
     /// What became of packets.
@@ -71,11 +73,13 @@ impl fmt::Display for Wrong {
 impl<P: Party> World<P> {
     pub(super) fn report(&self) -> Report {
         let totals = self.seats.iter().map(|seat| seat.ends.totals());
+        let regrets = self.seats.iter().map(|seat| (seat.regrets, seat.canceled));
         Report {
             took_ns: self.now_ns,
             steps: self.steps,
             delivered: self.ledger.delivered(),
             operations: totals.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)),
+            regrets: regrets.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)),
             longest_lull_ns: self.longest_lull_ns,
             packets: self.net.counters().clone(),
         }
