@@ -259,7 +259,7 @@ int bcl_sendv(bcl_port *port, bcl_address to, uint16_t channel, const struct iov
               uint64_t cookie);
 
 /**
- * Takes back the oldest send to `to` with this cookie, on a normal channel, that has not begun.
+ * Takes back the oldest send with this cookie to this peer, on a normal channel, that has not begun.
  *
  * It ends with BCL_EVENT_SENT and status BCL_ERR_CANCELED; its memory is the program's again, the message never arrives,
  * and the order of the others is what it was. BCL_ERR_NOT_FOUND if there is none: it has begun, has ended, or was never
