@@ -61,6 +61,29 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
+/// How long somebody's child may take to run for the first time on a busy machine.
+const CHILDHOOD: Duration = Duration::from_millis(200);
+
+/// Takes what only one can have, and waits for a moment if somebody has it: when its owner has given it back, or has been
+/// killed, a child that was forked just before still has it until it runs, and closes what is not its own.
+///
+/// # Errors
+/// What the last attempt says.
+pub fn outlast_children<T, E>(
+    mut take: impl FnMut() -> Result<T, E>,
+    is_taken: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let deadline = Instant::now() + CHILDHOOD;
+    loop {
+        match take() {
+            Err(error) if is_taken(&error) && Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            result => return result,
+        }
+    }
+}
+
 /// Runs `act` while no `fork` of this process happens. For what takes microseconds and waits for no other thread.
 pub fn held_off<R>(act: impl FnOnce() -> R) -> R {
     struct Hold {
@@ -128,4 +151,34 @@ extern "C" fn after() {
 extern "C" fn in_child() {
     process::begin_in_child();
     fd::close_inherited();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is held for three looks is had; what is held for ever, or is wrong otherwise, is an error.
+    #[test]
+    fn what_is_given_back_in_a_moment_is_waited_for() {
+        let mut looks = 0;
+        let taken = outlast_children(
+            || {
+                looks += 1;
+                if looks > 3 { Ok(looks) } else { Err("taken") }
+            },
+            |error| *error == "taken",
+        );
+        assert_eq!(taken, Ok(4));
+        let taken = outlast_children(|| Err::<(), _>("taken"), |error| *error == "taken");
+        assert_eq!(taken, Err("taken"));
+        let mut looks = 0;
+        let wrong = outlast_children(
+            || {
+                looks += 1;
+                Err::<(), _>("wrong")
+            },
+            |error| *error == "taken",
+        );
+        assert_eq!((wrong, looks), (Err("wrong"), 1));
+    }
 }

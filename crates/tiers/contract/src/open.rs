@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bcl_node::sandbox::{self, Refused};
 use bcl_node::{Bound, Folder, FolderError, JobKey};
 use bcl_os::PerProcess;
+use bcl_os::fork::outlast_children;
 use bcl_os::memfd;
 use bcl_types::{Address, NodeId};
 use rustix::io::Errno;
@@ -96,7 +97,10 @@ fn find_number(
     let mut passed_over = Vec::new();
     loop {
         let bound = match config.number {
-            Some(number) => folder.bind(config.node, number, open_to_others)?,
+            Some(number) => outlast_children(
+                || folder.bind(config.node, number, open_to_others),
+                |error| matches!(error, FolderError::PortInUse { .. }),
+            )?,
             None => folder.bind_any(config.node, open_to_others, &is_free)?,
         };
         match Claim::of(bound.address()) {

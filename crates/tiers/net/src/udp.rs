@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bcl_os::Fd;
+use bcl_os::fork::outlast_children;
 use bcl_proto::{Endpoint, Path, Time, Upcalls};
 use bcl_udp::{BindError, Buffers, Datagram, Manner, SendError, Socket, Trouble};
 
@@ -17,8 +18,9 @@ pub struct UdpSource {
 
 impl UdpSource {
     pub fn bind(ip: IpAddr, port: u16) -> Result<Self, BindError> {
+        let is_taken = |error: &BindError| matches!(error, BindError::InUse { .. });
         Ok(Self {
-            socket: Socket::bind(ip, port)?,
+            socket: outlast_children(|| Socket::bind(ip, port), is_taken)?,
             buffers: Buffers::new(),
         })
     }
