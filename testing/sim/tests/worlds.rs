@@ -204,7 +204,7 @@ fn what_was_once_wrong_is_right() {
 /// SEM-4.9: messages are wanted back both before they have begun and after.
 #[test]
 fn some_messages_are_canceled_and_some_have_begun() {
-    let runs = (0..20).map(|seed| World::<Port>::new(plan("regrets", seed)).run());
+    let runs = (0..20).map(|seed| World::<SimPort>::new(plan("regrets", seed)).run());
     let (mut wanted, mut canceled) = (0, 0);
     for run in runs {
         let (more_wanted, more_canceled) = run.unwrap_or_else(|wrong| panic!("{wrong}")).regrets;
