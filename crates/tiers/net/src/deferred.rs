@@ -6,7 +6,7 @@ use bcl_tier::{Arrival, LinkInfo, MessageId, SystemHandle, Target, Upcalls};
 use bcl_types::{Address, Cause, OpError, OpId};
 
 /// News kept; beyond that arrivals stay with the protocol, which delays their senders.
-const NEWS_MAX: usize = 1024;
+pub const NEWS_MAX: usize = 1024;
 
 /// One upcall that could not be made yet.
 #[derive(Debug)]
@@ -142,5 +142,105 @@ impl Upcalls for Deferred {
 
     fn peer_unreached(&mut self, peer: Address) {
         self.0.push_back(News::Unreached(peer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Program, Told};
+    use bcl_tier::Pieces;
+    use bcl_types::{Device, NodeId};
+
+    const PEER: Address = Address {
+        node: NodeId::LOOPBACK,
+        port: 1,
+    };
+
+    fn message(number: u32) -> MessageId {
+        MessageId {
+            device: Device::Udp,
+            slot: 0,
+            link: 0,
+            number,
+        }
+    }
+
+    fn arrive(deferred: &mut Deferred, number: u32) {
+        let met = deferred.arrived(&Arrival {
+            message: message(number),
+            from: PEER,
+            channel: 1,
+            len_bytes: 0,
+            immediate: number.into(),
+        });
+        assert!(met.is_none(), "only the program has buffers");
+    }
+
+    fn told(deferred: &mut Deferred, program: &mut Program) -> Vec<MessageId> {
+        let mut matched = Vec::new();
+        deferred.replay(program, |message, _| matched.push(message));
+        assert!(deferred.is_empty());
+        matched
+    }
+
+    #[test]
+    fn all_news_is_told_in_order() {
+        let (mut deferred, mut program) = (Deferred::default(), Program::default());
+        let [send, post, rma] = [(); 3].map(|()| program.begin());
+        let device = Device::Udp;
+        let copy = String::new();
+        deferred.peer_up(PEER, &LinkInfo { device, copy });
+        deferred.sent(PEER, 1, send, 0, Err(OpError::Canceled));
+        let system = SystemHandle::from_words([1 << 32, 0, 0]).unwrap();
+        deferred.system(PEER, system);
+        arrive(&mut deferred, 3);
+        deferred.rma_arrived(PEER, 1, 4, 8);
+        deferred.rma_done(PEER, 1, rma, 0, Ok(()));
+        deferred.received(PEER, 1, post, 0, Err(OpError::Fault));
+        deferred.peer_gone(PEER, Cause::Closed);
+        deferred.peer_unreached(PEER);
+        told(&mut deferred, &mut program);
+        let in_order = [
+            Told::Up,
+            Told::Sent(send, Err(OpError::Canceled)),
+            Told::System(0),
+            Told::Arrived(3),
+            Told::RmaArrived(4),
+            Told::RmaDone(rma, Ok(())),
+            Told::Received(post, Err(OpError::Fault)),
+            Told::Gone(Cause::Closed),
+            Told::Unreached,
+        ];
+        assert_eq!(program.told, in_order);
+    }
+
+    #[test]
+    fn what_is_withdrawn_before_it_was_told_never_was() {
+        let (mut deferred, mut program) = (Deferred::default(), Program::default());
+        arrive(&mut deferred, 1);
+        told(&mut deferred, &mut program);
+        assert!(!deferred.owes_arrivals());
+        arrive(&mut deferred, 2);
+        arrive(&mut deferred, 3);
+        deferred.withdrawn(message(2), 1);
+        assert!(deferred.owes_arrivals(), "of the third message");
+        deferred.withdrawn(message(3), 1);
+        assert!(!deferred.owes_arrivals());
+        deferred.withdrawn(message(1), 1);
+        told(&mut deferred, &mut program);
+        assert_eq!(program.told, [Told::Arrived(1), Told::Withdrawn(1)]);
+    }
+
+    #[test]
+    fn a_message_that_meets_a_buffer_is_handed_over() {
+        let (mut deferred, mut program) = (Deferred::default(), Program::default());
+        let memory = Pieces::one(std::ptr::null_mut(), 0);
+        let op = program.begin();
+        program.posts.push_back(Target { memory, op });
+        arrive(&mut deferred, 1);
+        arrive(&mut deferred, 2);
+        assert_eq!(told(&mut deferred, &mut program), [message(1)]);
+        assert_eq!(program.waiting, [message(2)]);
     }
 }

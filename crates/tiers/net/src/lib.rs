@@ -20,3 +20,7 @@ mod watcher;
 pub use engine::open::{Interception, NetConfig, OpenError, free_numbers};
 pub use interface::open::Unavailable;
 pub use port::NetPort;
+
+#[cfg(test)]
+#[path = "../../contract/testing/mod.rs"]
+mod testing;

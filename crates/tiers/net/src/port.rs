@@ -179,3 +179,6 @@ impl Tier for NetPort {
         watcher::leave(&self.station);
     }
 }
+
+#[cfg(test)]
+mod tests;

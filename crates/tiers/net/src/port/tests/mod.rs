@@ -1,0 +1,134 @@
+//! Ports of the network tier on the loopback interface, each at an address of its own.
+
+mod bounds;
+mod connecting;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bcl_node::JobKey;
+use bcl_os::sync::{AtomicU32, Ordering};
+use bcl_tier::page::Counter;
+use bcl_tier::{Friends, Shared};
+use bcl_types::{Address, Cause, NodeId};
+
+use crate::testing::leaving::{Closes, Way, leaving};
+use crate::testing::{End, Ports, order};
+use crate::{Interception, NetConfig, NetPort, watcher};
+
+/// With the usual patience.
+struct Net;
+
+/// They give a silent peer up soon.
+struct Impatient;
+
+impl Ports for Net {
+    type Tier = NetPort;
+
+    fn open() -> End<NetPort> {
+        open(Duration::from_secs(30))
+    }
+}
+
+impl Ports for Impatient {
+    type Tier = NetPort;
+
+    fn open() -> End<NetPort> {
+        open(Duration::from_secs(1))
+    }
+}
+
+fn open(dead_after: Duration) -> End<NetPort> {
+    let friends = Friends {
+        key: JobKey::from_hex(&"07".repeat(32)).unwrap(),
+        allow_uids: Vec::new(),
+    };
+    let shared = Arc::new(Shared::new(unused_address(), friends).unwrap());
+    let config = NetConfig {
+        dead_after,
+        interception: Interception::Never,
+    };
+    let port = NetPort::open(&shared, config).unwrap();
+    End::new(port, shared)
+}
+
+/// Nobody else has the node number, if tests of several processes run side by side in one network.
+fn unused_address() -> Address {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let [_, high, middle, low] = ((std::process::id() & 0x7fff) << 7 | number & 127).to_be_bytes();
+    Address {
+        node: NodeId([127, 64 | high & 63, middle, low].into()),
+        port: 1,
+    }
+}
+
+/// System messages that a port has taken from the network, whoever looked.
+fn found(end: &End<NetPort>) -> u64 {
+    end.shared
+        .page
+        .counter(Counter::SystemReceived)
+        .load(Ordering::Relaxed)
+}
+
+/// Its process ends, and the kernel says that nobody listens.
+struct Dies;
+
+/// It says nothing any more, as a host that is cut off.
+struct FallsSilent(#[allow(dead_code, reason = "its sockets stay open")] End<NetPort>);
+
+impl Way<NetPort> for Dies {
+    fn leave(end: End<NetPort>, me: &mut End<NetPort>) -> Self {
+        let address = end.address();
+        drop(FallsSilent::leave(end, me));
+        me.send_system(address, 0, 0);
+        Self
+    }
+
+    fn is_cause(cause: Cause) -> bool {
+        matches!(cause, Cause::Silent(_))
+    }
+}
+
+impl Way<NetPort> for FallsSilent {
+    fn leave(mut end: End<NetPort>, me: &mut End<NetPort>) -> Self {
+        end.is_closed = true;
+        watcher::leave(&end.tier.station);
+        // Who owes nothing is not missed so soon.
+        me.send_system(end.address(), 0, 0);
+        Self(end)
+    }
+
+    fn is_cause(cause: Cause) -> bool {
+        matches!(cause, Cause::Silent(_))
+    }
+}
+
+leaving! {
+    closes: Net, Closes;
+    dies: Net, Dies;
+    falls_silent: Impatient, FallsSilent;
+}
+
+/// Now the background thread finds what comes, now the program itself.
+#[test]
+fn nothing_is_lost_or_told_twice() {
+    order::nothing_is_lost_or_told_twice::<Net>(|me, count| {
+        crate::testing::wait_until(|| found(me) >= count);
+    });
+}
+
+#[test]
+fn messages_come_before_the_end_of_their_sender() {
+    order::messages_come_before_the_end_of_their_sender::<Net>(500);
+}
+
+#[test]
+fn a_message_meets_its_buffer_before_the_end_of_its_sender() {
+    order::a_message_meets_its_buffer_before_the_end_of_its_sender::<Net>();
+}
+
+#[test]
+fn the_connection_is_the_first_news() {
+    order::the_connection_is_the_first_news::<Net>();
+}
