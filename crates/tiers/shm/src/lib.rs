@@ -14,3 +14,7 @@ mod service;
 pub use engine::outgoing::DEFERRED_MAX;
 pub use engine::port::ShmPort;
 pub use service::CopyMode;
+
+#[cfg(test)]
+#[path = "../../contract/testing/mod.rs"]
+mod testing;

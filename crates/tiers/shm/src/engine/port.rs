@@ -599,3 +599,6 @@ fn describe(link: &Link) -> LinkInfo {
         copy,
     }
 }
+
+#[cfg(test)]
+mod tests;
