@@ -133,9 +133,10 @@ impl Peers {
         (0..count).map(move |step| first + start.wrapping_add(step) % cold)
     }
 
-    /// The peer at this position was active: it becomes hot, in another's place if need be.
+    /// The peer at this position was active: it becomes hot, in another's place if need be. It may have been cut off for
+    /// what it did: then nobody may be there.
     pub fn touch(&mut self, position: usize) {
-        if position < self.hot {
+        if position < self.hot || position >= self.connected.len() {
             return;
         }
         if self.hot < HOT_MAX {

@@ -276,8 +276,7 @@ impl Tier for ShmPort {
         if !moved || self.polls % POLLS_PER_COLD_TURN == 0 {
             for position in self.peers.next_cold() {
                 if self.poll_at(position, up) {
-                    self.peers
-                        .touch(position.min(self.peers.connected().len().saturating_sub(1)));
+                    self.peers.touch(position);
                     moved = true;
                 }
             }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod connecting;
+mod crowd;
 
 use std::path::PathBuf;
 use std::sync::Arc;
