@@ -128,3 +128,16 @@ pub fn the_connection_is_the_first_news<P: Ports>() {
     all.push(Told::Gone(Cause::Closed));
     assert_eq!(me.program.told, all);
 }
+
+/// A send that is complete is no longer pending when the receiver closes ([SEM-4.3]), though its program has not looked since.
+pub fn what_was_received_was_sent<P: Ports>(len_bytes: usize) {
+    let (mut me, mut peer) = pair::<P>();
+    let post = peer.post(len_bytes);
+    let send = me.send(peer.address(), len_bytes, 0);
+    peer.poll_until(|program| program.heard(Told::Received(post, Ok(()))));
+    peer.is_closed = true;
+    peer.tier.close(Duration::from_secs(30));
+    me.poll_until(|program| program.farewell().is_some());
+    let told = [Told::Sent(send, Ok(())), Told::Gone(Cause::Closed)];
+    assert_eq!(me.program.told, told);
+}

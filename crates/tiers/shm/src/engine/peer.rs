@@ -204,17 +204,22 @@ impl Peer {
     /// Takes what the peer had published before it went, however full the event queue is. A ring's worth at
     /// most: a process that only pretends to be gone could write for ever.
     pub fn drain(&mut self, ctx: &Context<'_>, up: &mut impl Upcalls) -> Result<(), Corrupt> {
-        let capacity = self
-            .link
-            .as_ref()
-            .map_or(0, |link| link.pair.cells_in.capacity());
+        let Some(link) = &self.link else {
+            return Ok(());
+        };
+        let capacity = link.pair.cells_in.capacity();
+        // Read before the cells, of which one may say that a message was put off ([SHM-4.4]).
+        let handled = self.out.check_handled(link)?;
         self.draining = true;
         for _ in 0..=capacity / u64::from(CELLS_PER_TURN) {
             if !self.poll(ctx, up)? {
                 break;
             }
         }
-        Ok(())
+        match handled {
+            Some(handled) => self.out.on_handled(handled, up, ctx.from, ctx.counters),
+            None => Ok(()),
+        }
     }
 
     /// Fails everything that is under way.

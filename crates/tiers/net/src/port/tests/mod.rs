@@ -132,3 +132,10 @@ fn a_message_meets_its_buffer_before_the_end_of_its_sender() {
 fn the_connection_is_the_first_news() {
     order::the_connection_is_the_first_news::<Net>();
 }
+
+#[test]
+fn what_was_received_was_sent() {
+    for len_bytes in [10, 1000, 100_000] {
+        order::what_was_received_was_sent::<Net>(len_bytes);
+    }
+}

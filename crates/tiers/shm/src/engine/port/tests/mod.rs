@@ -166,3 +166,10 @@ fn a_full_program_is_told_what_came_before_the_end_of_its_sender() {
     let all: Vec<_> = sent.chain([Told::Gone(Cause::Closed)]).collect();
     assert_eq!(me.program.told, all);
 }
+
+#[test]
+fn what_was_received_was_sent() {
+    for len_bytes in [10, 1000, 100_000] {
+        order::what_was_received_was_sent::<Auto>(len_bytes);
+    }
+}
