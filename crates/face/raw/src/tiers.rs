@@ -243,3 +243,6 @@ impl<N: Tier, F: Tier> Tiers<N, F> {
         self.near.close(linger);
     }
 }
+
+#[cfg(test)]
+mod tests;
