@@ -9,11 +9,11 @@ use std::time::Duration;
 use bcl_node::JobKey;
 use bcl_os::sync::{AtomicU32, Ordering};
 use bcl_tier::page::Counter;
-use bcl_tier::{Friends, Shared};
+use bcl_tier::{Friends, Shared, Tier};
 use bcl_types::{Address, Cause, NodeId};
 
 use crate::testing::leaving::{Closes, Way, leaving};
-use crate::testing::{End, Ports, order};
+use crate::testing::{End, Ports, Told, order, pair, wait_until};
 use crate::{Interception, NetConfig, NetPort, watcher};
 
 /// With the usual patience.
@@ -114,7 +114,7 @@ leaving! {
 #[test]
 fn nothing_is_lost_or_told_twice() {
     order::nothing_is_lost_or_told_twice::<Net>(|me, count| {
-        crate::testing::wait_until(|| found(me) >= count);
+        wait_until(|| found(me) >= count);
     });
 }
 
@@ -138,4 +138,20 @@ fn what_was_received_was_sent() {
     for len_bytes in [10, 1000, 100_000] {
         order::what_was_received_was_sent::<Net>(len_bytes);
     }
+}
+
+/// The peer is gone only once the program has heard of its messages ([SEM-7.4]), but then at once.
+#[test]
+fn the_end_is_told_with_the_news_that_it_waited_for() {
+    let (mut me, mut peer) = pair::<Net>();
+    peer.send(me.address(), 100, 5);
+    peer.is_closed = true;
+    peer.tier.close(Duration::from_secs(30));
+    // It has its answer: the background thread has found everything.
+    me.poll();
+    let gone = Told::Gone(Cause::Closed);
+    assert_eq!(
+        me.program.told,
+        [Told::Arrived(5), Told::Withdrawn(1), gone]
+    );
 }
