@@ -7,11 +7,11 @@ use bcl_wire::udp_port;
 use super::{Impatient, NetPort, unused_address};
 use crate::testing::{End, Ports, Told};
 
-type Ended = Result<(), OpError>;
 type Begin = fn(&mut End<NetPort>, Address) -> OpId;
+type Ends = fn(OpId, Result<(), OpError>) -> Told;
 
 /// All that can wait for a connection, and how its end is told.
-const WAYS: [(Begin, fn(OpId, Ended) -> Told); 5] = [
+const WAYS: [(Begin, Ends); 5] = [
     (
         |me, peer| me.send_system(peer, 100, 0).expect("it waits"),
         Told::Sent,
