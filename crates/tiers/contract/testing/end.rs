@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bcl_tier::{
     Action, MessageId, NormalSend, Pieces, RmaOp, Shared, Source, SystemHandle, Target, Tier,
 };
-use bcl_types::{Access, Address, OpId};
+use bcl_types::{Access, Address, OpError, OpId};
 
 use super::{Program, Told};
 
@@ -85,6 +85,15 @@ impl<T: Tier> End<T> {
         };
         self.tier.send_normal(to, send, &mut self.program);
         op
+    }
+
+    /// Whether a send could be taken back.
+    pub fn take_back(&mut self, to: Address, op: OpId) -> bool {
+        let wanted = |_: &Program, other| other == op;
+        let is_back = self.tier.cancel_send(to, &mut self.program, wanted);
+        let canceled = Told::Sent(op, Err(OpError::Canceled));
+        assert_eq!(is_back, self.program.heard(canceled));
+        is_back
     }
 
     /// Has a buffer of zeros ready for the next message that comes.

@@ -29,6 +29,9 @@ fn somebody_who_says_nothing() {
     let _silent = Socket::bind(peer.node.0.into(), port).unwrap();
     let mut me = Impatient::open();
     let ends = WAYS.map(|(begin, end)| end(begin(&mut me, peer), Err(OpError::Unreachable)));
+    let unwanted = me.send(peer, 100, 0);
+    assert!(me.take_back(peer, unwanted));
+    me.program.told.clear();
     me.poll_until(|program| program.heard(Told::Unreached));
     let mut told = me.program.told.clone();
     assert_eq!(told.pop(), Some(Told::Unreached));

@@ -5,7 +5,6 @@ use bcl_types::EAGER_MAX;
 
 use super::{Auto, ShmPort};
 use crate::DEFERRED_MAX;
-
 use crate::engine::inbox::SYSTEM_CREDITS;
 use crate::testing::{End, Told, pair, wait_until};
 
@@ -142,9 +141,9 @@ fn the_stream_ring() {
 fn messages_that_wait_for_a_buffer() {
     let (mut me, mut peer) = pair::<Auto>();
     let count = DEFERRED_MAX as u64 + 100;
-    for number in 0..count {
-        peer.send(me.address(), 10, number);
-    }
+    let sends: Vec<_> = (0..count)
+        .map(|number| peer.send(me.address(), 10, number))
+        .collect();
     wait_until(|| {
         me.poll();
         peer.poll();
@@ -152,6 +151,10 @@ fn messages_that_wait_for_a_buffer() {
     });
     hold(&mut me, &mut peer);
     assert_eq!(me.program.waiting.len(), DEFERRED_MAX);
+    let (&last, left) = sends.split_last().expect("there are some");
+    assert!(peer.take_back(me.address(), last), "it has not left");
+    assert!(!peer.take_back(me.address(), left[0]), "it has");
+    let count = left.len() as u64;
     peer.send_system(me.address(), 10, 0);
     expect(&mut me, &mut peer, 1, system);
     for _ in 0..100 {
