@@ -456,9 +456,16 @@ fn eager_message(link: &mut Link, send: &NormalSend) -> Result<Option<Message>, 
     let len_bytes = memory.len_bytes();
     if len_bytes <= inline_max(send.immediate) {
         let mut gathered = [0u8; INLINE_MAX];
-        // SAFETY: the source stays valid until its operation completes; `inline_max` is not longer.
-        unsafe { memory.copy_out(0, len_bytes, gathered.as_mut_ptr()) };
-        let data = &gathered[..len_bytes];
+        let start = memory.within_one(0, len_bytes).unwrap_or_else(|| {
+            // SAFETY: the source stays valid until its operation completes; `inline_max` is not longer.
+            unsafe { memory.copy_out(0, len_bytes, gathered.as_mut_ptr()) };
+            gathered.as_mut_ptr()
+        });
+        let data = match len_bytes {
+            0 => &[],
+            // SAFETY: as above.
+            _ => unsafe { std::slice::from_raw_parts(start, len_bytes) },
+        };
         return Ok(Some(Message::with_inline(Kind::Eager, channel, data)));
     }
     let Some(place) = link.pair.stream_out.reserve(len_bytes as u32)? else {
