@@ -41,9 +41,7 @@ impl Matcher for Tags {
 
 /// Posts for a tag: for the oldest message that waits and has it, else for the next that comes.
 fn post(port: &mut RawPort<Tags>, tag: u64, memory: &mut Scattered, cookie: u64) -> OpId {
-    let target = port
-        .begin_post_pieces(memory.table(), None, cookie)
-        .unwrap();
+    let target = port.begin_post_pieces(memory.table(), cookie).unwrap();
     loop {
         let messages = &mut port.matcher().messages;
         let Some(place) = messages.iter().position(|message| message.immediate == tag) else {
@@ -106,7 +104,7 @@ fn send(
     memory: &mut Scattered,
 ) -> Result<(), bcl_raw::Error> {
     // SAFETY: the callers keep the memory until all has arrived.
-    unsafe { port.send_pieces(to, CHANNEL, memory.table(), tag, None, tag) }.map(drop)
+    unsafe { port.send_pieces(to, CHANNEL, memory.table(), tag, tag) }.map(drop)
 }
 
 fn pair<F: Fixture>(world: &World<F>) -> (RawPort<Tags>, RawPort<Tags>) {

@@ -36,10 +36,7 @@ pub unsafe extern "C" fn bcl_sendv(
                 return Ok(open.raw.send_system(to, data, immediate, cookie)?);
             }
             // SAFETY: by the contract of the header the memory is left alone until the event is taken.
-            unsafe {
-                open.raw
-                    .send_pieces(to, channel, pieces, immediate, None, cookie)
-            }?;
+            unsafe { open.raw.send_pieces(to, channel, pieces, immediate, cookie) }?;
             Ok(())
         })
     })
@@ -62,7 +59,7 @@ pub unsafe extern "C" fn bcl_postv(
         let (port, pieces) = unsafe { (CPort::check(port)?, table(pieces, count)?) };
         port.with(|open| {
             // SAFETY: by the contract of the header the memory is left alone until the event is taken.
-            Ok(unsafe { open.raw.post_pieces(channel, pieces, None, cookie) }?)
+            Ok(unsafe { open.raw.post_pieces(channel, pieces, cookie) }?)
         })
     })
 }

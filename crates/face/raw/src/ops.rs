@@ -7,25 +7,57 @@ use bcl_types::OpId;
 
 use crate::buffer::Buffer;
 
+/// What an operation keeps until it ends.
+#[derive(Debug)]
+pub enum Held {
+    /// Nothing: its caller vouches for the memory.
+    Nothing,
+    /// Memory that comes back with the event.
+    Buffer(Buffer),
+    /// The table of the pieces that its memory lies in.
+    Pieces(#[expect(dead_code, reason = "kept for its address")] Arc<[Piece]>),
+}
+
+impl From<Option<Buffer>> for Held {
+    #[inline]
+    fn from(buffer: Option<Buffer>) -> Self {
+        buffer.map_or(Self::Nothing, Self::Buffer)
+    }
+}
+
 /// One operation.
 #[derive(Debug)]
 pub struct Op {
     pub cookie: u64,
-    pub buffer: Option<Buffer>,
-    /// The table of the pieces that its memory lies in, if it lies in several.
-    #[expect(dead_code, reason = "kept for its address")]
-    pub pieces: Option<Arc<[Piece]>>,
+    pub held: Held,
     /// What the sender of the message that has met a posted buffer has given along.
     pub immediate: u64,
 }
 
 impl Op {
-    pub fn new(cookie: u64, buffer: Option<Buffer>) -> Self {
+    #[inline]
+    pub fn new(cookie: u64, held: impl Into<Held>) -> Self {
         Self {
             cookie,
-            buffer,
-            pieces: None,
+            held: held.into(),
             immediate: 0,
+        }
+    }
+
+    /// Whether its end brings memory back.
+    #[inline]
+    pub fn has_buffer(&self) -> bool {
+        matches!(self.held, Held::Buffer(_))
+    }
+}
+
+impl Held {
+    /// The memory that comes back.
+    #[inline]
+    pub fn into_buffer(self) -> Option<Buffer> {
+        match self {
+            Self::Buffer(buffer) => Some(buffer),
+            Self::Nothing | Self::Pieces(_) => None,
         }
     }
 }

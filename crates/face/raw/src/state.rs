@@ -90,7 +90,7 @@ impl<M: Matcher> State<M> {
     fn end(&mut self, op: OpId, result: &Result<(), OpError>) -> Option<Op> {
         self.failed += u64::from(result.is_err());
         let op = self.ops.take(op)?;
-        (op.cookie != QUIET || result.is_err() || op.buffer.is_some()).then_some(op)
+        (op.cookie != QUIET || result.is_err() || op.has_buffer()).then_some(op)
     }
 }
 
@@ -118,7 +118,9 @@ impl<M: Matcher> Upcalls for State<M> {
     #[inline]
     fn arrived(&mut self, arrival: &Arrival) -> Option<Target> {
         let target = self.matcher.arrived(arrival)?;
-        self.ops.note_immediate(target.op, arrival.immediate);
+        if arrival.immediate != 0 {
+            self.ops.note_immediate(target.op, arrival.immediate);
+        }
         Some(target)
     }
 
@@ -138,9 +140,8 @@ impl<M: Matcher> Upcalls for State<M> {
         self.failed += u64::from(result.is_err());
         if let Some(Op {
             cookie,
-            buffer,
+            held,
             immediate,
-            ..
         }) = self.ops.take(op)
         {
             self.recvs.push_back(Event::Received {
@@ -150,7 +151,7 @@ impl<M: Matcher> Upcalls for State<M> {
                 len_bytes,
                 immediate,
                 result,
-                buffer,
+                buffer: held.into_buffer(),
             });
         }
     }
@@ -164,14 +165,14 @@ impl<M: Matcher> Upcalls for State<M> {
         len_bytes: u64,
         result: Result<(), OpError>,
     ) {
-        if let Some(Op { cookie, buffer, .. }) = self.end(op, &result) {
+        if let Some(Op { cookie, held, .. }) = self.end(op, &result) {
             self.sends.push_back(Event::Sent {
                 cookie,
                 to,
                 channel,
                 len_bytes,
                 result,
-                buffer,
+                buffer: held.into_buffer(),
             });
         }
     }
@@ -185,14 +186,14 @@ impl<M: Matcher> Upcalls for State<M> {
         value: u64,
         result: Result<(), OpError>,
     ) {
-        if let Some(Op { cookie, buffer, .. }) = self.end(op, &result) {
+        if let Some(Op { cookie, held, .. }) = self.end(op, &result) {
             self.sends.push_back(Event::RmaDone {
                 cookie,
                 peer,
                 window,
                 value,
                 result,
-                buffer,
+                buffer: held.into_buffer(),
             });
         }
     }

@@ -36,7 +36,7 @@ pub struct Pieces {
     /// The only piece. If there are others, `start` is that of their table, and the length that of all of them.
     only: Piece,
     /// Entries of the table; 0: there is none.
-    count: u32,
+    count: usize,
 }
 
 impl Pieces {
@@ -58,7 +58,7 @@ impl Pieces {
         let len_bytes = len_of(table)?;
         Some(Self {
             only: Piece::to_read(table.as_ptr().cast(), len_bytes),
-            count: table.len() as u32,
+            count: table.len(),
         })
     }
 
@@ -75,11 +75,11 @@ impl Pieces {
             return slice::from_ref(&self.only);
         }
         // SAFETY: by the contract of `several`.
-        unsafe { slice::from_raw_parts(self.only.start.cast::<Piece>(), self.count as usize) }
+        unsafe { slice::from_raw_parts(self.only.start.cast::<Piece>(), self.count) }
     }
 
     /// The address of the table and how many entries it has, or of the only piece and 0.
-    pub fn to_words(self) -> (u64, u32) {
+    pub fn to_words(self) -> (u64, usize) {
         (self.only.start as u64, self.count)
     }
 

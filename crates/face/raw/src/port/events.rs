@@ -41,7 +41,7 @@ impl<M: Matcher> RawPort<M> {
         Ok(event)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_once(&mut self, which: Which) -> Option<Event> {
         let waiting = self.state.pop(which);
         if waiting.is_some() {

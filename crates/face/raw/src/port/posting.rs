@@ -9,7 +9,7 @@ use super::{RawPort, check_channel, memory_of};
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::matcher::Matcher;
-use crate::ops::Op;
+use crate::ops::{Held, Op};
 use crate::state::State;
 
 /// Posts that a port may have waiting.
@@ -36,15 +36,11 @@ impl<M: Matcher> RawPort<M> {
     pub fn begin_post_pieces(
         &mut self,
         pieces: Arc<[Piece]>,
-        buffer: Option<Buffer>,
         cookie: u64,
     ) -> Result<Target, Error> {
         // SAFETY: the operation keeps the table.
         let memory = unsafe { memory_of(&pieces) }?;
-        let op = self.start_post(Op {
-            pieces: Some(pieces),
-            ..Op::new(cookie, buffer)
-        })?;
+        let op = self.start_post(Op::new(cookie, Held::Pieces(pieces)))?;
         Ok(Target { memory, op })
     }
 
@@ -109,11 +105,10 @@ impl RawPort {
         &mut self,
         channel: u16,
         pieces: Arc<[Piece]>,
-        buffer: Option<Buffer>,
         cookie: u64,
     ) -> Result<(), Error> {
         check_channel(channel)?;
-        let target = self.begin_post_pieces(pieces, buffer, cookie)?;
+        let target = self.begin_post_pieces(pieces, cookie)?;
         // SAFETY: by the contract; the operation keeps the table.
         unsafe { self.place_post(channel, target) };
         Ok(())

@@ -10,7 +10,7 @@ use super::{RawPort, check_channel, check_peer, memory_of};
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::matcher::Matcher;
-use crate::ops::Op;
+use crate::ops::{Held, Op};
 use crate::state::State;
 
 impl<M: Matcher> RawPort<M> {
@@ -99,7 +99,6 @@ impl<M: Matcher> RawPort<M> {
         channel: u16,
         pieces: Arc<[Piece]>,
         immediate: u64,
-        buffer: Option<Buffer>,
         cookie: u64,
     ) -> Result<OpId, Error> {
         let source = Source {
@@ -107,10 +106,7 @@ impl<M: Matcher> RawPort<M> {
             memory: unsafe { memory_of(&pieces) }?,
             region: None,
         };
-        let op = Op {
-            pieces: Some(pieces),
-            ..Op::new(cookie, buffer)
-        };
+        let op = Op::new(cookie, Held::Pieces(pieces));
         // SAFETY: by the contract; the operation keeps the table.
         unsafe { self.start_send(to, channel, source, immediate, op) }
     }

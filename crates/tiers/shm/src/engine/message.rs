@@ -114,16 +114,22 @@ impl Message {
     /// A cell that holds its payload, at most [`inline_max`] bytes.
     #[inline]
     pub fn with_inline(kind: Kind, channel: u16, data: &[u8]) -> Self {
-        let mut args = [0u64; 6];
-        copy_words(data, &mut args);
+        let mut message = Self::inline(kind, channel, data.len() as u32);
+        copy_words(data, &mut message.args);
+        message
+    }
+
+    /// The same, whose payload is yet to be written into its words.
+    #[inline]
+    pub fn inline(kind: Kind, channel: u16, len_bytes: u32) -> Self {
         Self {
             kind,
             channel,
             inline: true,
-            len_bytes: data.len() as u32,
+            len_bytes,
             handled: 0,
             immediate: 0,
-            args,
+            args: [0; 6],
         }
     }
 

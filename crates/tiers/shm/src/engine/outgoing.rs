@@ -11,7 +11,7 @@ use bcl_types::{Address, EAGER_MAX, OpError, OpId};
 use super::fin;
 use super::inbox::SYSTEM_CREDITS;
 use super::link::Link;
-use super::message::{INLINE_MAX, Kind, Message, inline_max};
+use super::message::{Kind, Message, inline_max};
 use crate::own_memory;
 
 /// Longest message in a DMA buffer that is sent along with its cell. The receiver could read it where it lies, but for a short
@@ -455,18 +455,8 @@ fn eager_message(link: &mut Link, send: &NormalSend) -> Result<Option<Message>, 
     let (memory, channel) = (send.source.memory, send.channel);
     let len_bytes = memory.len_bytes();
     if len_bytes <= inline_max(send.immediate) {
-        let mut gathered = [0u8; INLINE_MAX];
-        let start = memory.within_one(0, len_bytes).unwrap_or_else(|| {
-            // SAFETY: the source stays valid until its operation completes; `inline_max` is not longer.
-            unsafe { memory.copy_out(0, len_bytes, gathered.as_mut_ptr()) };
-            gathered.as_mut_ptr()
-        });
-        let data = match len_bytes {
-            0 => &[],
-            // SAFETY: as above.
-            _ => unsafe { std::slice::from_raw_parts(start, len_bytes) },
-        };
-        return Ok(Some(Message::with_inline(Kind::Eager, channel, data)));
+        // SAFETY: the source stays valid until its operation completes.
+        return Ok(Some(unsafe { inline_message(channel, &memory) }));
     }
     let Some(place) = link.pair.stream_out.reserve(len_bytes as u32)? else {
         return Ok(None);
@@ -481,6 +471,16 @@ fn eager_message(link: &mut Link, send: &NormalSend) -> Result<Option<Message>, 
     )))
 }
 
+/// # Safety
+/// The memory can be read, and is not longer than fits the cell.
+#[inline]
+unsafe fn inline_message(channel: u16, memory: &Pieces) -> Message {
+    let mut message = Message::inline(Kind::Eager, channel, memory.len_bytes() as u32);
+    // SAFETY: by the contract.
+    unsafe { memory.copy_out(0, memory.len_bytes(), message.args.as_mut_ptr().cast()) };
+    message
+}
+
 fn rts_message(send: &NormalSend) -> Message {
     let Source { memory, region } = send.source;
     let (address, pieces) = memory.to_words();
@@ -489,7 +489,7 @@ fn rts_message(send: &NormalSend) -> Message {
     Message::control(
         Kind::Rts,
         send.channel,
-        [len_bytes, address, region, offset, pieces.into(), 0],
+        [len_bytes, address, region, offset, pieces as u64, 0],
     )
 }
 
