@@ -40,7 +40,6 @@ pub struct ShmPort {
     peers: Peers,
     polls: u32,
     sleeper: Sleeper,
-    links_up: u64,
 }
 
 /// What the halves of a connection need of the port, borrowed apart from its peers.
@@ -72,7 +71,6 @@ impl ShmPort {
             peers: Peers::default(),
             polls: 0,
             sleeper: Sleeper::default(),
-            links_up: 0,
         }
     }
 }

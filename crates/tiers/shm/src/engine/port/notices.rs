@@ -118,7 +118,6 @@ impl ShmPort {
         };
         let info = describe(&link);
         self.peers.connect(slot, link.id);
-        self.links_up += 1;
         let Some(peer) = self.peers.get_mut(slot) else {
             return;
         };
