@@ -18,6 +18,17 @@ pub enum Held {
     Pieces(#[expect(dead_code, reason = "kept for its address")] Arc<[Piece]>),
 }
 
+impl Held {
+    /// The memory that comes back.
+    #[inline]
+    pub fn into_buffer(self) -> Option<Buffer> {
+        match self {
+            Self::Buffer(buffer) => Some(buffer),
+            Self::Nothing | Self::Pieces(_) => None,
+        }
+    }
+}
+
 impl From<Option<Buffer>> for Held {
     #[inline]
     fn from(buffer: Option<Buffer>) -> Self {
@@ -48,17 +59,6 @@ impl Op {
     #[inline]
     pub fn has_buffer(&self) -> bool {
         matches!(self.held, Held::Buffer(_))
-    }
-}
-
-impl Held {
-    /// The memory that comes back.
-    #[inline]
-    pub fn into_buffer(self) -> Option<Buffer> {
-        match self {
-            Self::Buffer(buffer) => Some(buffer),
-            Self::Nothing | Self::Pieces(_) => None,
-        }
     }
 }
 
