@@ -159,6 +159,25 @@ conformance! {
         }
     }
 
+    /// SEM-4.8: what came with a message that has gone is not told of the buffer it was to get.
+    fn a_buffer_is_told_nothing_of_a_message_that_has_gone(world) {
+        let mut memory = Scattered(vec![vec![0; 8]]);
+        let (mut a, mut b) = pair(world);
+        let gone = Arrival {
+            message: MessageId { device: F::DEVICE, slot: 0, link: 99, number: 9 },
+            from: a.address(),
+            channel: CHANNEL,
+            len_bytes: 8,
+            immediate: 7,
+        };
+        let target = b.begin_post_pieces(memory.table(), 1).unwrap();
+        // SAFETY: the memory goes after the ports do.
+        assert!(!unsafe { b.accept(&gone, target) });
+        b.end_post(CHANNEL, target.op);
+        let canceled = &events(&mut b, &mut a, 1)[0];
+        assert!(matches!(canceled, Event::Received { immediate: 0, .. }), "{canceled:?}");
+    }
+
     /// A buffer that the matcher takes back ends its operation; a message whose sender leaves is withdrawn.
     fn what_waits_can_end(world) {
         let mut random = Random::new(1);

@@ -118,9 +118,7 @@ impl<M: Matcher> Upcalls for State<M> {
     #[inline]
     fn arrived(&mut self, arrival: &Arrival) -> Option<Target> {
         let target = self.matcher.arrived(arrival)?;
-        if arrival.immediate != 0 {
-            self.ops.note_immediate(target.op, arrival.immediate);
-        }
+        self.ops.note_immediate(target.op, arrival.immediate);
         Some(target)
     }
 

@@ -60,9 +60,14 @@ impl<M: Matcher> RawPort<M> {
     /// The memory stays valid and untouched until the completion event.
     #[inline]
     pub unsafe fn accept(&mut self, arrival: &Arrival, target: Target) -> bool {
-        let ops = &mut self.state.ops;
-        ops.note_immediate(target.op, arrival.immediate);
+        let op = target.op;
+        // Before, for this may be the end of the operation.
+        self.state.ops.note_immediate(op, arrival.immediate);
         let is_there = self.tiers.accept(arrival.message, target, &mut self.state);
+        if !is_there {
+            // The buffer has met nobody.
+            self.state.ops.note_immediate(op, 0);
+        }
         self.mind_watchers();
         is_there
     }
