@@ -41,6 +41,7 @@ impl<M: Matcher> RawPort<M> {
         Ok(event)
     }
 
+    // The programs that wait come by here over and over: as a call of its own it costs 7 instructions each time.
     #[inline(always)]
     pub(crate) fn poll_once(&mut self, which: Which) -> Option<Event> {
         let waiting = self.state.pop(which);
