@@ -8,6 +8,7 @@ mod matching;
 mod messages;
 mod ports;
 mod system;
+mod tagged;
 mod tiers;
 mod unreliable;
 mod windows;

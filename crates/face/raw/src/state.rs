@@ -30,6 +30,8 @@ pub struct State<M> {
     pub recvs: VecDeque<Event>,
     /// Operations and completions that failed, for the counter.
     pub failed: u64,
+    /// Events in the queues that tell of the end of a peer, or of a send that failed.
+    pub ends: usize,
 }
 
 impl<M: Matcher> State<M> {
@@ -43,16 +45,21 @@ impl<M: Matcher> State<M> {
             sends: VecDeque::new(),
             recvs: VecDeque::new(),
             failed: 0,
+            ends: 0,
         }
     }
 
     #[inline]
     pub fn pop(&mut self, which: Which) -> Option<Event> {
-        match which {
+        let event = match which {
             Which::Send => self.sends.pop_front(),
             Which::Recv => self.recvs.pop_front(),
             Which::Any => self.recvs.pop_front().or_else(|| self.sends.pop_front()),
+        };
+        if self.ends > 0 {
+            self.ends -= usize::from(event.as_ref().is_some_and(is_end));
         }
+        event
     }
 
     pub fn has_events(&self) -> bool {
@@ -164,6 +171,7 @@ impl<M: Matcher> Upcalls for State<M> {
         result: Result<(), OpError>,
     ) {
         if let Some(Op { cookie, held, .. }) = self.end(op, &result) {
+            self.ends += usize::from(result.is_err());
             self.sends.push_back(Event::Sent {
                 cookie,
                 to,
@@ -215,10 +223,18 @@ impl<M: Matcher> Upcalls for State<M> {
 
     fn peer_gone(&mut self, peer: Address, cause: Cause) {
         self.routes.forget(peer);
+        self.ends += 1;
         self.recvs.push_back(Event::PeerGone { peer, cause });
     }
 
     fn peer_unreached(&mut self, peer: Address) {
         self.routes.forget(peer);
     }
+}
+
+fn is_end(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::PeerGone { .. } | Event::Sent { result: Err(_), .. }
+    )
 }

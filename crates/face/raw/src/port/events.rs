@@ -68,6 +68,13 @@ impl<M: Matcher> RawPort<M> {
         self.mind_watchers();
     }
 
+    /// Whether the end of a peer, or a send that failed, is among the events to be taken. What is sent to such a peer now goes
+    /// by a new connection, or a new attempt at one: who has more to do with peers than to send to them takes events first.
+    #[inline]
+    pub fn owes_ends(&self) -> bool {
+        self.state.ends > 0
+    }
+
     /// Whether peers have something to finish for us.
     pub(crate) fn expects_completions(&self) -> bool {
         self.state.expects_completions()

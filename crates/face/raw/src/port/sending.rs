@@ -23,6 +23,22 @@ impl<M: Matcher> RawPort<M> {
         immediate: u64,
         cookie: u64,
     ) -> Result<(), Error> {
+        if self.start_system(to, data, immediate, cookie)? {
+            self.state.sent_at_once(to, cookie, data.len() as u64);
+            self.mind_watchers();
+        }
+        Ok(())
+    }
+
+    /// As [`send_system`](Self::send_system), but a message that leaves at once, as most do, has no event. True: it has.
+    #[inline]
+    pub fn start_system(
+        &mut self,
+        to: Address,
+        data: &[u8],
+        immediate: u64,
+        cookie: u64,
+    ) -> Result<bool, Error> {
         self.check_room()?;
         check_peer(to)?;
         if data.len() > SYSTEM_MAX {
@@ -35,11 +51,8 @@ impl<M: Matcher> RawPort<M> {
         let sent = self
             .tiers
             .send_system(to, data, immediate, &mut self.state, name);
-        if sent {
-            self.state.sent_at_once(to, cookie, data.len() as u64);
-        }
         self.mind_watchers();
-        Ok(())
+        Ok(sent)
     }
 
     /// Longest unreliable message that this peer can be sent now.

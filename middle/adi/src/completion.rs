@@ -1,0 +1,50 @@
+//! What has come of an operation.
+
+use bcl_types::{Address, OpError};
+
+/// An operation has ended ([ADI-1.4]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// As given to the operation.
+    pub context: u64,
+    /// Which kind of operation.
+    pub kind: Ended,
+    /// Receiver, or sender; of a receive that no message has met, the endpoint itself.
+    pub peer: Address,
+    /// Space.
+    pub space: u8,
+    /// Tag of the message; of a receive that no message has met, the one that it wanted.
+    pub tag: u64,
+    /// Completion data that came with the message.
+    pub data: Option<u64>,
+    /// Length of the message in bytes, even if it did not fit.
+    pub len_bytes: u64,
+    /// Where in the buffer the message begins: 0, but in a multi-receive buffer.
+    pub offset_bytes: usize,
+    /// The memory is the program's again. Only of a multi-receive buffer, which ends with its last message, this can be false.
+    pub released: bool,
+    /// How it went.
+    pub result: Result<(), OpError>,
+}
+
+/// Kinds of operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// A send: the memory may be used again.
+    Send,
+    /// A receive.
+    Receive,
+}
+
+/// A message that waits, as a probe sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probed {
+    /// Sender.
+    pub from: Address,
+    /// Tag.
+    pub tag: u64,
+    /// Completion data.
+    pub data: Option<u64>,
+    /// Length in bytes.
+    pub len_bytes: u64,
+}

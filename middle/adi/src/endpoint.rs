@@ -1,0 +1,214 @@
+//! An endpoint: the books and the port that they are kept for.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use bcl_raw::{Event, Options, RawPort, Which};
+use bcl_types::Address;
+
+use crate::bodies::Bodies;
+use crate::completion::{Completion, Probed};
+use crate::engine::{Engine, Receive, Send, Wanted};
+use crate::error::Error;
+use crate::memory::Memory;
+use crate::slab::Id;
+
+/// Events of the port that one poll takes, at most, before it says that nothing has ended.
+const EVENTS_MAX: usize = 16;
+
+/// Sends and receives tagged messages over a port of its own ([ADI-1]). For one thread at a time. Callers vouch for the memory
+/// that they lend.
+///
+/// No call blocks but [`wait`](Self::wait) and [`close`](Self::close).
+#[derive(Debug)]
+pub struct Endpoint {
+    engine: Engine,
+    port: RawPort<Bodies>,
+}
+
+impl Endpoint {
+    /// Opens a port, and an endpoint on it.
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open(options: Options) -> Result<Self, Error> {
+        let port = options.open_with(Bodies::default())?;
+        let engine = Engine::new(port.address());
+        Ok(Self { engine, port })
+    }
+
+    /// Where others reach it.
+    pub fn address(&self) -> Address {
+        self.port.address()
+    }
+
+    /// The port, of which the system channel and channel 1 are the endpoint's own. Its events come to the endpoint.
+    pub fn port(&mut self) -> &mut RawPort<Bodies> {
+        &mut self.port
+    }
+
+    /// Sends a message ([ADI-1.5]).
+    ///
+    /// # Errors
+    /// [`Error::Again`] if the peer or the port has no room now. Nothing was sent then.
+    ///
+    /// # Safety
+    /// The memory can be read, and stays as it is until the completion.
+    #[inline]
+    pub unsafe fn send(&mut self, send: Send) -> Result<(), Error> {
+        // SAFETY: by the contract.
+        unsafe { self.engine.send(&mut self.port, send) }
+    }
+
+    /// Receives the oldest message that waits and is wanted, or the next that comes ([ADI-3]).
+    ///
+    /// # Safety
+    /// The memory can be written, and is touched by nobody else until the completion that releases it.
+    #[inline]
+    pub unsafe fn receive(&mut self, receive: Receive) -> Result<(), Error> {
+        // SAFETY: by the contract.
+        unsafe { self.engine.receive(&mut self.port, receive) }
+    }
+
+    /// Takes back a receive with this context that still waits for messages. It ends with *canceled*; what has met a
+    /// multi-receive buffer before comes.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none.
+    pub fn cancel(&mut self, space: u8, context: u64) -> Result<(), Error> {
+        self.engine.cancel(space, context)
+    }
+
+    /// The oldest message that waits and is wanted; it stays. Looks at what has come first.
+    pub fn probe(&mut self, wanted: &Wanted) -> Result<Option<Probed>, Error> {
+        self.progress()?;
+        self.engine.probe(wanted)
+    }
+
+    /// As [`probe`](Self::probe), and the message is kept for a [`receive_claimed`](Self::receive_claimed) or a
+    /// [`discard_claimed`](Self::discard_claimed), which has to follow.
+    pub fn claim(&mut self, wanted: &Wanted) -> Result<Option<(Probed, Id)>, Error> {
+        self.progress()?;
+        self.engine.claim(wanted)
+    }
+
+    /// Receives a message that was claimed.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if the name is not that of a claim, or was used before.
+    ///
+    /// # Safety
+    /// As for [`receive`](Self::receive).
+    pub unsafe fn receive_claimed(
+        &mut self,
+        claim: Id,
+        memory: Memory,
+        context: u64,
+    ) -> Result<(), Error> {
+        // SAFETY: by the contract.
+        unsafe {
+            self.engine
+                .receive_claimed(&mut self.port, claim, memory, context)
+        }
+    }
+
+    /// Gets rid of a message that was claimed. To its sender it has arrived.
+    ///
+    /// # Errors
+    /// As for [`receive_claimed`](Self::receive_claimed).
+    pub fn discard_claimed(&mut self, claim: Id) -> Result<(), Error> {
+        self.engine.discard_claimed(&mut self.port, claim)
+    }
+
+    /// Takes a completion if there is one. Whatever has come is looked at only here, in [`wait`](Self::wait), and by probes.
+    #[inline]
+    pub fn poll(&mut self) -> Result<Option<Completion>, Error> {
+        if let Some(completion) = self.engine.next_completion() {
+            return Ok(Some(completion));
+        }
+        self.progress()?;
+        Ok(self.engine.next_completion())
+    }
+
+    /// Waits for a completion, at most so long; `None` for ever.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Completion>, Error> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            if let Some(completion) = self.poll()? {
+                return Ok(Some(completion));
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            match self.port.wait(Which::Any, left)? {
+                Some(event) => self.handle(event)?,
+                None => return self.poll(),
+            }
+        }
+    }
+
+    /// A descriptor that is readable while something may have come. Completions that were there before do not make it so:
+    /// [`poll`](Self::poll) until there is none before sleeping on it.
+    pub fn fd(&mut self) -> Result<BorrowedFd<'_>, Error> {
+        Ok(self.port.fd()?)
+    }
+
+    /// Closes the port, once messages whose sends are complete have left, or after `linger`. What else is not complete is
+    /// abandoned, and the memory that was lent for it is the program's again.
+    pub fn close(mut self, linger: Duration) -> Result<(), Error> {
+        let deadline = Instant::now() + linger;
+        while self.engine.owes_messages() && Instant::now() < deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.wait(Some(left))?;
+        }
+        Ok(self.port.close()?)
+    }
+
+    #[inline]
+    fn progress(&mut self) -> Result<(), Error> {
+        self.engine.catch_up(&mut self.port)?;
+        for _ in 0..EVENTS_MAX {
+            let Some(event) = self.port.poll(Which::Any)? else {
+                break;
+            };
+            self.handle(event)?;
+            if self.engine.has_completions() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn handle(&mut self, event: Event) -> Result<(), Error> {
+        let Self { engine, port } = self;
+        match event {
+            Event::Message(message) => {
+                let (from, handle) = message.into_raw();
+                // SAFETY: the port holds the message where it is until it is released.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(handle.start, handle.len_bytes as usize) };
+                let arrived = engine.arrived(port, from, handle.immediate, bytes);
+                port.release(&handle)?;
+                arrived
+            }
+            Event::Received { cookie, result, .. } => {
+                engine.body_received(cookie, result);
+                Ok(())
+            }
+            Event::Sent {
+                to,
+                channel: 0,
+                cookie,
+                result,
+                ..
+            } => engine.system_sent(port, to, cookie as u32, result),
+            Event::Sent { cookie, result, .. } => {
+                engine.body_sent(cookie, result);
+                Ok(())
+            }
+            Event::PeerUp { peer, .. } => engine.peer_up(port, peer),
+            Event::PeerGone { peer, cause } => engine.peer_gone(port, peer, cause),
+            // Nothing one-sided is done here; what the caller does on the port by itself is reported elsewhere.
+            _ => Ok(()),
+        }
+    }
+}

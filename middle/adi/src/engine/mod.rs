@@ -1,0 +1,134 @@
+//! The books of an endpoint: receives and messages, credits, what is under way. No memory is touched but the program's, no
+//! clock read, no call made but on the [`Carrier`](crate::carrier::Carrier), so that all of it runs on a model as well.
+//!
+//! In the order of a message's way: `sending`, `arriving`, `receiving`, `tasks`, and `ending`. What they hold meanwhile is in
+//! `meeting` and `multi`.
+
+mod arriving;
+mod ending;
+mod meeting;
+mod multi;
+mod probing;
+mod receiving;
+mod sending;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, VecDeque};
+
+use bcl_types::{Address, SYSTEM_MAX};
+
+use crate::completion::{Completion, Ended};
+use crate::credit::Budget;
+use crate::header::SPACES;
+use crate::matching::{PeerNumber, Posted, Seeded, Unexpected};
+use crate::peers::Peers;
+use crate::slab::{Id, Slab};
+
+pub use receiving::{Receive, Source, Wanted};
+pub use sending::{Send, When};
+
+/// Everything that an endpoint knows.
+#[derive(Debug)]
+pub struct Engine {
+    address: Address,
+    peers: Peers,
+    spaces: [Space; SPACES],
+    /// Messages that were announced and have not gone.
+    outgoing: Slab<sending::Outgoing>,
+    /// Messages that have met a receive and are not here yet.
+    incoming: Slab<meeting::Incoming>,
+    /// Of these, the ones that come as DATA.
+    awaited: HashMap<(PeerNumber, u64), Id, Seeded>,
+    claimed: Slab<meeting::Claimed>,
+    multis: Slab<multi::Multi>,
+    /// Peers with a backlog.
+    waiting: VecDeque<PeerNumber>,
+    completions: VecDeque<Completion>,
+    budget: Budget,
+    /// Of the bytes of messages kept for programs whose sends are complete.
+    kept_bytes: usize,
+    scratch: Box<[u8; SYSTEM_MAX]>,
+}
+
+/// Where receives and messages meet.
+#[derive(Debug, Default)]
+struct Space {
+    posted: Posted<meeting::Waiting>,
+    unexpected: Unexpected<meeting::Message>,
+}
+
+impl Engine {
+    /// That of an endpoint with this address.
+    pub fn new(address: Address) -> Self {
+        Self {
+            address,
+            peers: Peers::default(),
+            spaces: Default::default(),
+            outgoing: Slab::default(),
+            incoming: Slab::default(),
+            awaited: HashMap::default(),
+            claimed: Slab::default(),
+            multis: Slab::default(),
+            waiting: VecDeque::new(),
+            completions: VecDeque::new(),
+            budget: Budget::default(),
+            kept_bytes: 0,
+            scratch: Box::new([0; SYSTEM_MAX]),
+        }
+    }
+
+    /// What has ended and was not taken yet.
+    #[inline]
+    pub fn next_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
+    pub fn has_completions(&self) -> bool {
+        !self.completions.is_empty()
+    }
+
+    /// Whether sends have ended for the program whose message is still here.
+    pub fn owes_messages(&self) -> bool {
+        self.kept_bytes > 0 || !self.waiting.is_empty()
+    }
+}
+
+/// What tests ask.
+#[cfg(test)]
+impl Engine {
+    fn is_at_fault(&mut self, peer: Address) -> bool {
+        let number = self.peers.number_of(peer);
+        self.peers[number].fault.is_some()
+    }
+
+    fn has_backlog(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Bytes of messages that no receive has met.
+    fn unexpected_bytes(&self) -> usize {
+        let messages = self
+            .spaces
+            .iter()
+            .flat_map(|space| space.unexpected.values());
+        let here = messages.map(|message| match &message.lies {
+            meeting::Lies::Here(bytes, _) => bytes.len(),
+            _ => 0,
+        });
+        here.sum()
+    }
+
+    /// Whether a message of the peer waits here, whole.
+    fn holds(&mut self, peer: Address, data: Option<u64>, bytes: &[u8]) -> bool {
+        let number = self.peers.number_of(peer);
+        let is_it = |from, message: &meeting::Message| match &message.lies {
+            meeting::Lies::Here(kept, _) => {
+                from == number && message.envelope.data == data && **kept == *bytes
+            }
+            _ => false,
+        };
+        self.spaces[0].unexpected.any(is_it)
+    }
+}

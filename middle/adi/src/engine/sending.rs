@@ -1,0 +1,250 @@
+//! Sending: whole if the receiver has given credit for it, else announced.
+
+use bcl_raw::Error as PortError;
+use bcl_types::{Address, OpError};
+
+use super::{Completion, Ended, Engine};
+use crate::carrier::Carrier;
+use crate::credit::charge;
+use crate::error::Error;
+use crate::header::{Comes, EAGER_MAX, Envelope, Kind, SPACES};
+use crate::matching::PeerNumber;
+use crate::memory::Memory;
+use crate::peers::Task;
+use crate::slab::Id;
+
+/// System messages that may wait to leave for one peer: more would take the port's room from others.
+pub(super) const QUEUED_MAX: u32 = 64;
+/// Bodies that may be under way to one peer.
+pub(super) const BODIES_MAX: u32 = 32;
+/// Messages that may be announced and not gone, over all peers.
+const OUTGOING_MAX: usize = 1 << 20;
+/// Bytes kept of messages whose sends are complete, over all peers.
+const KEPT_MAX: usize = 64 << 20;
+
+/// A message to be sent.
+#[derive(Debug, Clone)]
+pub struct Send {
+    /// To whom.
+    pub to: Address,
+    /// In which space.
+    pub space: u8,
+    /// Its tag.
+    pub tag: u64,
+    /// Completion data.
+    pub data: Option<u64>,
+    /// Where it lies.
+    pub memory: Memory,
+    /// Comes back with the completion.
+    pub context: u64,
+    /// When it is complete.
+    pub when: When,
+    /// No completion is wanted but of a failure.
+    pub quiet: bool,
+}
+
+/// When a send is complete ([ADI-1.5]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// At once: the memory may be used again when the call returns. For messages of at most [`EAGER_MAX`] bytes.
+    Injected,
+    /// Once the memory may be used again.
+    Reusable,
+    /// Once the message is in the receiver's memory.
+    Delivered,
+}
+
+/// A message that was announced.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub to: PeerNumber,
+    /// In which life of the peer.
+    pub life: u32,
+    pub comes: Comes,
+    /// The receiver has said whether it wants it.
+    pub is_asked: bool,
+    /// The carrier has it.
+    pub is_leaving: bool,
+    pub memory: Memory,
+    /// What the memory is, if it is not the program's: its send is complete.
+    pub kept: Option<Box<[u8]>>,
+    pub quiet: bool,
+    pub context: u64,
+    pub space: u8,
+    pub tag: u64,
+}
+
+impl Engine {
+    /// Sends a message.
+    ///
+    /// # Safety
+    /// The memory can be read, and stays as it is until the completion.
+    #[inline]
+    pub unsafe fn send<C: Carrier>(&mut self, carrier: &mut C, send: Send) -> Result<(), Error> {
+        check_space(send.space)?;
+        let to = self.peers.number_of(send.to);
+        let peer = &mut self.peers[to];
+        if let Some(fault) = peer.fault {
+            self.sent(&send, Err(fault));
+            return Ok(());
+        }
+        if peer.queued >= QUEUED_MAX {
+            return Err(Error::Again { to: send.to });
+        }
+        let len_bytes = send.memory.len_bytes();
+        if len_bytes <= EAGER_MAX && send.when != When::Delivered {
+            let charge = charge(len_bytes);
+            if peer.credit.spend(charge) {
+                // SAFETY: by the contract.
+                let left = unsafe { self.send_eager(carrier, to, &send) };
+                if left.is_err() {
+                    self.peers[to].credit.unspend(charge);
+                }
+                return left;
+            }
+        }
+        // SAFETY: by the contract.
+        unsafe { self.announce(carrier, to, send) }
+    }
+
+    /// # Safety
+    /// The memory can be read.
+    #[inline]
+    unsafe fn send_eager<C: Carrier>(
+        &mut self,
+        carrier: &mut C,
+        to: PeerNumber,
+        send: &Send,
+    ) -> Result<(), Error> {
+        let kind = Kind::Eager(envelope(send));
+        // SAFETY: by the contract.
+        unsafe { self.say(carrier, to, kind, send.tag, Some(&send.memory)) }
+            .map_err(|error| again(error, send.to))?;
+        self.sent(send, Ok(()));
+        Ok(())
+    }
+
+    /// # Safety
+    /// The memory can be read, and stays as it is until the completion.
+    unsafe fn announce<C: Carrier>(
+        &mut self,
+        carrier: &mut C,
+        to: PeerNumber,
+        send: Send,
+    ) -> Result<(), Error> {
+        let len_bytes = send.memory.len_bytes();
+        let is_short = len_bytes <= EAGER_MAX && send.when != When::Delivered;
+        let keeps = is_short && self.kept_bytes + len_bytes <= KEPT_MAX;
+        if send.when == When::Injected && len_bytes > EAGER_MAX {
+            return Err(Error::InvalidArgument(format!(
+                "{len_bytes} bytes to be sent before the call returns: that can be at most {EAGER_MAX}"
+            )));
+        }
+        if self.outgoing.len() >= OUTGOING_MAX || send.when == When::Injected && !keeps {
+            return Err(Error::Again { to: send.to });
+        }
+        let peer = &self.peers[to];
+        let comes = match is_short {
+            true => Comes::AsData,
+            false if peer.bodies < BODIES_MAX => Comes::Unasked,
+            false => Comes::AsBody,
+        };
+        let name = self.outgoing.insert(Outgoing {
+            to,
+            life: peer.life,
+            comes,
+            is_asked: false,
+            is_leaving: false,
+            memory: send.memory.clone(),
+            kept: None,
+            quiet: send.quiet,
+            context: send.context,
+            space: send.space,
+            tag: send.tag,
+        });
+        let kind = Kind::Rts {
+            envelope: envelope(&send),
+            len_bytes: len_bytes as u64,
+            name,
+            comes,
+        };
+        // SAFETY: nothing is read.
+        if let Err(error) = unsafe { self.say(carrier, to, kind, send.tag, None) } {
+            self.outgoing.remove(name);
+            return Err(again(error, send.to));
+        }
+        if keeps {
+            // SAFETY: by the contract.
+            unsafe { self.keep(name) };
+            self.sent(&send, Ok(()));
+        }
+        if comes == Comes::Unasked {
+            self.peers[to].bodies += 1;
+            self.attempt(carrier, to, Task::Answer(name))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a copy of what was announced, which takes the place of the program's memory.
+    ///
+    /// # Safety
+    /// The memory can be read.
+    unsafe fn keep(&mut self, name: Id) {
+        let Some(outgoing) = self.outgoing.get_mut(name) else {
+            return;
+        };
+        let mut copy = vec![0; outgoing.memory.len_bytes()].into_boxed_slice();
+        // SAFETY: by the contract.
+        unsafe { outgoing.memory.gather(&mut copy) };
+        outgoing.memory = Memory::to_read(copy.as_ptr(), copy.len());
+        self.kept_bytes += copy.len();
+        outgoing.kept = Some(copy);
+    }
+
+    /// A send has ended for the program.
+    #[inline]
+    fn sent(&mut self, send: &Send, result: Result<(), OpError>) {
+        if send.quiet && result.is_ok() {
+            return;
+        }
+        self.completions.push_back(Completion {
+            context: send.context,
+            kind: Ended::Send,
+            peer: send.to,
+            space: send.space,
+            tag: send.tag,
+            data: None,
+            len_bytes: send.memory.len_bytes() as u64,
+            offset_bytes: 0,
+            released: true,
+            result,
+        });
+    }
+}
+
+#[inline]
+fn envelope(send: &Send) -> Envelope {
+    Envelope {
+        space: send.space,
+        data: send.data,
+    }
+}
+
+#[inline]
+pub(super) fn check_space(space: u8) -> Result<(), Error> {
+    if usize::from(space) < SPACES {
+        return Ok(());
+    }
+    Err(Error::InvalidArgument(format!(
+        "space {space}: they are numbered 0 to {}",
+        SPACES - 1
+    )))
+}
+
+/// A port without room is a reason to come again.
+fn again(error: PortError, to: Address) -> Error {
+    match error {
+        PortError::QueueFull { .. } => Error::Again { to },
+        error => Error::Port(error),
+    }
+}

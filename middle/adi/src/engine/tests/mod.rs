@@ -1,0 +1,79 @@
+//! The books against plain lists, in worlds of three endpoints whose network does whatever a port may do, in whatever order.
+
+mod network;
+mod oracle;
+mod world;
+
+use proptest::prelude::*;
+
+use world::{Step, World};
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let end = || 0usize..3;
+    let len = prop_oneof![
+        4 => Just(0usize), 4 => 1usize..200, 2 => 4000usize..8177, 2 => 8177usize..8180, 1 => 8193usize..20_000
+    ];
+    let step = prop_oneof![
+        10 => (end(), end(), 0u64..4, len.clone(), 0u8..4, any::<bool>())
+            .prop_map(|(from, to, tag, len, how, data)| Step::Send { from, to, tag, len, how, data }),
+        10 => (end(), prop::option::of(end()), 0u64..4, prop_oneof![3 => Just(0u64), 1 => Just(1), 1 => Just(!0)], len, 0u8..3)
+            .prop_map(|(at, from, tag, ignore, len, multi)| Step::Receive { at, from, tag, ignore, len, multi }),
+        2 => (end(), any::<prop::sample::Index>()).prop_map(|(at, which)| Step::Cancel { at, which }),
+        2 => (end(), prop::option::of(end()), 0u64..4, any::<bool>())
+            .prop_map(|(at, from, tag, discards)| Step::Claim { at, from, tag, discards }),
+        20 => (end(), end()).prop_map(|(from, to)| Step::Deliver { from, to }),
+        8 => any::<prop::sample::Index>().prop_map(|which| Step::Copy { which }),
+        4 => end().prop_map(|at| Step::CatchUp { at }),
+        2 => (end(), 0usize..6).prop_map(|(at, calls)| Step::Refuse { at, calls }),
+        1 => (end(), end()).prop_map(|(a, b)| Step::Break { a, b }),
+    ];
+    prop::collection::vec(step, 0..250)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// ADI-1.4, 3.2, 4.1, 6.1: each operation ends once; who meets whom is what lists give; what is received is what was
+    /// sent; no peer is taken for one that cheats.
+    #[test]
+    fn endpoints_do_what_lists_do(steps in steps()) {
+        let mut world = World::new();
+        for step in steps {
+            world.step(step);
+        }
+        world.settle();
+    }
+}
+
+/// ADI-4.1, 4.3: a receiver that does not listen keeps what it has granted, and no more; the rest waits with its sender, and
+/// all of it arrives in its order once it is wanted.
+#[test]
+fn what_was_not_granted_waits_with_its_sender() {
+    let mut world = World::new();
+    world.settle();
+    for _ in 0..20_000 {
+        world.step(Step::Send {
+            from: 0,
+            to: 1,
+            tag: 1,
+            len: 8,
+            how: 0,
+            data: false,
+        });
+        world.step(Step::Deliver { from: 0, to: 1 });
+    }
+    let kept = world.kept_bytes(1);
+    assert!(kept <= 256 << 10, "{kept} bytes at the receiver");
+    for _ in 0..20_000 {
+        world.step(Step::Receive {
+            at: 1,
+            from: Some(0),
+            tag: 1,
+            ignore: 0,
+            len: 8,
+            multi: 0,
+        });
+    }
+    world.settle();
+    assert_eq!(world.received(1), 20_000);
+}

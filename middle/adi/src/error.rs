@@ -1,0 +1,24 @@
+//! Errors of calls; what goes wrong later arrives with a completion, as [`OpError`](bcl_types::OpError).
+
+use bcl_types::Address;
+
+/// Why a call was refused. Nothing was started, and nothing is lost.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The peer, or the port, takes no more for now.
+    #[error("{to} takes no more for now: poll for completions, then try again")]
+    Again {
+        /// The peer.
+        to: Address,
+    },
+    /// An argument cannot be right.
+    #[error("invalid argument: {0}")]
+    InvalidArgument(String),
+    /// There is no such receive, or message.
+    #[error("{0}")]
+    NotFound(&'static str),
+    /// The port says so.
+    #[error(transparent)]
+    Port(#[from] bcl_raw::Error),
+}

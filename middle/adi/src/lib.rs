@@ -1,0 +1,31 @@
+//! Tagged messages of any length over BCL ports: the middle layer that MPI, PVM and others stand on (`spec/adi.md`).
+//!
+//! An [`Endpoint`] sends and receives messages that find each other by sender and tag. A short message leaves whole, as far as
+//! its receiver has given *credit*; any other is announced, and comes once it has met a receive, straight from the sender's
+//! memory to the receiver's. So a receiver that does not listen keeps no more than it has agreed to, and none of its memory
+//! depends on how many peers there could be.
+//!
+//! Read on with `engine`, the books, which do nothing by themselves; `matching`, how receives and messages find each other;
+//! `credit`; `header`, what is said between endpoints; `bodies` and [`Endpoint`], which join the books to a port.
+
+mod bodies;
+mod carrier;
+mod completion;
+mod credit;
+mod endpoint;
+mod engine;
+mod error;
+mod header;
+mod matching;
+mod memory;
+mod peers;
+mod slab;
+
+pub use bcl_raw::{Options, PIECES_MAX, Piece, RegionPlace};
+pub use bcl_types::{Address, OpError};
+pub use completion::{Completion, Ended, Probed};
+pub use endpoint::Endpoint;
+pub use engine::{Receive, Send, Source, Wanted, When};
+pub use error::Error;
+pub use header::{EAGER_MAX, SPACES};
+pub use memory::Memory;

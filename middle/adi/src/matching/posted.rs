@@ -1,0 +1,104 @@
+//! Receives that no message has met.
+
+use super::index::Index;
+use super::pattern::{Pattern, PeerNumber};
+use crate::slab::{Id, Slab};
+
+/// What waits for messages, in the order in which it was posted. A message meets the oldest that takes it ([ADI-3.2]).
+///
+/// Each is in the index of its shape. A message is looked up once in each index: as many times as there are shapes, however
+/// many receives there are.
+#[derive(Debug)]
+pub struct Posted<T> {
+    entries: Slab<(Pattern, T)>,
+    indexes: Vec<Index>,
+    count: u64,
+}
+
+/// Indexes that are kept although nothing is in them.
+const IDLE_INDEXES: usize = 8;
+
+impl<T> Default for Posted<T> {
+    fn default() -> Self {
+        Self {
+            entries: Slab::default(),
+            indexes: Vec::new(),
+            count: 0,
+        }
+    }
+}
+
+impl<T> Posted<T> {
+    #[inline]
+    pub fn add(&mut self, pattern: Pattern, value: T) -> Id {
+        let entry = self.entries.insert((pattern, value));
+        self.count += 1;
+        let order = self.count;
+        let index = self.index_for(&pattern);
+        index.push(index.shape().key_of(&pattern), entry, order);
+        entry
+    }
+
+    /// The oldest that takes a message from there with this tag. It stays.
+    #[inline]
+    pub fn first(&mut self, source: PeerNumber, tag: u64) -> Option<Id> {
+        let mut oldest: Option<(Id, u64)> = None;
+        for index in &mut self.indexes {
+            if index.is_empty() {
+                continue;
+            }
+            let key = index.shape().key(source, tag);
+            let found = index.first(key, |id| self.entries.get(id).is_some());
+            if let Some((entry, order)) = found {
+                if oldest.is_none_or(|(_, before)| order < before) {
+                    oldest = Some((entry, order));
+                }
+            }
+        }
+        oldest.map(|(entry, _)| entry)
+    }
+
+    #[inline]
+    pub fn get(&self, id: Id) -> Option<&T> {
+        self.entries.get(id).map(|(_, value)| value)
+    }
+
+    #[inline]
+    pub fn remove(&mut self, id: Id) -> Option<(Pattern, T)> {
+        let (pattern, value) = self.entries.remove(id)?;
+        let shape = pattern.shape();
+        let mut indexes = self.indexes.iter_mut();
+        let index = indexes.find(|index| index.shape() == shape)?;
+        let entries = &self.entries;
+        index.removed(shape.key_of(&pattern), id, |id| entries.get(id).is_some());
+        Some((pattern, value))
+    }
+
+    /// Those that `wanted` picks, in no order.
+    pub fn find(&self, wanted: impl Fn(&Pattern, &T) -> bool) -> impl Iterator<Item = Id> {
+        let entries = self.entries.iter();
+        entries.filter_map(move |(id, (pattern, value))| wanted(pattern, value).then_some(id))
+    }
+
+    #[inline]
+    fn index_for(&mut self, pattern: &Pattern) -> &mut Index {
+        let shape = pattern.shape();
+        let known = self.indexes.iter().position(|index| index.shape() == shape);
+        let place = known.unwrap_or_else(|| {
+            if self.indexes.len() >= IDLE_INDEXES {
+                self.indexes.retain(|index| !index.is_empty());
+            }
+            self.indexes.push(Index::new(shape));
+            self.indexes.len() - 1
+        });
+        &mut self.indexes[place]
+    }
+}
+
+/// What tests ask.
+#[cfg(test)]
+impl<T> Posted<T> {
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+}

@@ -1,0 +1,144 @@
+//! Memory that a program lends to an operation: in one piece or in several.
+
+use std::sync::Arc;
+
+use bcl_raw::{PIECES_MAX, Piece, Pieces, RegionPlace, Source};
+
+use crate::error::Error;
+
+/// Where a message is sent from or received into. Carries addresses; who starts an operation vouches for them.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    lies: Lies,
+    region: Option<RegionPlace>,
+}
+
+#[derive(Debug, Clone)]
+enum Lies {
+    InOne(Piece),
+    Scattered(Arc<[Piece]>, usize),
+}
+
+impl Memory {
+    /// Memory in one piece.
+    #[inline]
+    pub fn one(start: *mut u8, len_bytes: usize) -> Self {
+        Self {
+            lies: Lies::InOne(Piece { start, len_bytes }),
+            region: None,
+        }
+    }
+
+    /// As [`one`](Self::one), of memory that is only read.
+    #[inline]
+    pub fn to_read(start: *const u8, len_bytes: usize) -> Self {
+        Self::one(start.cast_mut(), len_bytes)
+    }
+
+    /// Memory in several pieces, one after the other.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there are more than [`PIECES_MAX`], or more bytes than memory has.
+    pub fn several(pieces: &[Piece]) -> Result<Self, Error> {
+        if let [only] = pieces {
+            return Ok(Self::one(only.start, only.len_bytes));
+        }
+        let add = |sum: usize, piece: &Piece| sum.checked_add(piece.len_bytes);
+        let len_bytes = pieces.iter().try_fold(0, add);
+        match len_bytes.filter(|len_bytes| isize::try_from(*len_bytes).is_ok()) {
+            Some(len_bytes) if pieces.len() <= PIECES_MAX => Ok(Self {
+                lies: Lies::Scattered(pieces.into(), len_bytes),
+                region: None,
+            }),
+            _ => Err(Error::InvalidArgument(format!(
+                "{} pieces of memory: there can be at most {PIECES_MAX}, which together are no longer than memory",
+                pieces.len()
+            ))),
+        }
+    }
+
+    /// The same memory, which lies in a DMA buffer at this place: it can be read there without a copy. Of memory in several
+    /// pieces that is of no use.
+    #[must_use]
+    pub fn in_region(mut self, place: RegionPlace) -> Self {
+        self.region = Some(place);
+        self
+    }
+
+    /// Length of all pieces.
+    #[inline]
+    pub fn len_bytes(&self) -> usize {
+        match &self.lies {
+            Lies::InOne(piece) => piece.len_bytes,
+            Lies::Scattered(_, len_bytes) => *len_bytes,
+        }
+    }
+
+    /// The table of the pieces, if there are several, which the operation has to keep.
+    pub(crate) fn table(&self) -> Option<&Arc<[Piece]>> {
+        match &self.lies {
+            Lies::InOne(_) => None,
+            Lies::Scattered(table, _) => Some(table),
+        }
+    }
+
+    /// Where it is, if it is in one piece.
+    #[inline]
+    pub(crate) fn start_and_len(&self) -> (*mut u8, usize) {
+        match &self.lies {
+            Lies::InOne(piece) => (piece.start, piece.len_bytes),
+            Lies::Scattered(_, len_bytes) => (std::ptr::null_mut(), *len_bytes),
+        }
+    }
+
+    /// As a port takes it, if it is in one piece.
+    #[inline]
+    pub(crate) fn source(&self) -> Source {
+        let memory = self.pieces();
+        let region = self.region;
+        Source { memory, region }
+    }
+
+    /// A part of memory that is in one piece.
+    #[inline]
+    pub(crate) fn part(&self, offset: usize, len_bytes: usize) -> Self {
+        match &self.lies {
+            Lies::InOne(piece) => Self::one(piece.start.wrapping_add(offset), len_bytes),
+            Lies::Scattered(..) => self.clone(),
+        }
+    }
+
+    /// Good for as long as this is there.
+    #[inline]
+    fn pieces(&self) -> Pieces {
+        match &self.lies {
+            Lies::InOne(piece) => Pieces::one(piece.start, piece.len_bytes),
+            Lies::Scattered(table, _) => {
+                // SAFETY: the table is in an Arc, which the users of the result keep.
+                let pieces = unsafe { Pieces::several(table) };
+                // Its length was looked at when it was made.
+                pieces.unwrap_or(Pieces::one(std::ptr::null_mut(), 0))
+            }
+        }
+    }
+
+    /// Gathers the first bytes.
+    ///
+    /// # Safety
+    /// The memory can be read, is at least as long, and does not overlap `to`.
+    #[inline]
+    pub(crate) unsafe fn gather(&self, to: &mut [u8]) {
+        // SAFETY: by the contract.
+        unsafe { self.pieces().copy_out(0, to.len(), to.as_mut_ptr()) }
+    }
+
+    /// Scatters bytes to the beginning.
+    ///
+    /// # Safety
+    /// The memory can be written, is at least as long, and does not overlap `from`.
+    #[inline]
+    pub(crate) unsafe fn scatter(&self, from: &[u8]) {
+        // SAFETY: by the contract.
+        unsafe { self.pieces().copy_in(0, from.len(), from.as_ptr()) }
+    }
+}

@@ -1,0 +1,112 @@
+//! What an endpoint knows of each peer.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::{Index, IndexMut};
+
+use bcl_types::{Address, OpError};
+
+use crate::credit::{Credit, Grant};
+use crate::matching::{PeerNumber, Seeded};
+use crate::slab::Id;
+
+/// One peer: a few cache lines, whatever waits.
+#[derive(Debug)]
+pub struct Peer {
+    pub address: Address,
+    /// Counts its ends: what was there before has no credit to return after.
+    pub life: u32,
+    pub credit: Credit,
+    pub grant: Grant,
+    /// System messages to it that have not left.
+    pub queued: u32,
+    /// Bodies to it that are under way.
+    pub bodies: u32,
+    /// Messages that it was asked for and that are not here yet.
+    pub asked: u32,
+    /// What is to be said to it once there is room: in lanes, none of which waits for another.
+    pub backlog: [VecDeque<Task>; LANES],
+    /// It is among those that are caught up with.
+    pub is_waiting: bool,
+    /// It has broken the protocol: nothing more is believed of it.
+    pub fault: Option<OpError>,
+}
+
+/// Of tasks that wait for the same.
+pub const LANES: usize = 3;
+
+impl Peer {
+    /// Where a task waits.
+    #[inline]
+    pub fn lane(&mut self, task: Task) -> &mut VecDeque<Task> {
+        let lane = match task {
+            Task::Credit | Task::Refuse(_) => 0,
+            Task::Ask(_) => 1,
+            Task::Answer(_) => 2,
+        };
+        &mut self.backlog[lane]
+    }
+
+    pub fn has_backlog(&self) -> bool {
+        self.backlog.iter().any(|lane| !lane.is_empty())
+    }
+}
+
+/// What waits for room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Tell the peer its limit.
+    Credit,
+    /// Ask for a message that has met a receive.
+    Ask(Id),
+    /// Say that the message of that name is not wanted.
+    Refuse(u64),
+    /// Send what was asked for.
+    Answer(Id),
+}
+
+/// All peers that an endpoint has heard of, by number and by address.
+#[derive(Debug, Default)]
+pub struct Peers {
+    peers: Vec<Peer>,
+    numbers: HashMap<u64, PeerNumber, Seeded>,
+}
+
+impl Peers {
+    /// The number of the peer with this address, which it gets now if it has none.
+    #[inline]
+    pub fn number_of(&mut self, address: Address) -> PeerNumber {
+        let key = u64::from(u32::from(address.node)) << 16 | u64::from(address.port);
+        let Self { peers, numbers } = self;
+        *numbers.entry(key).or_insert_with(|| {
+            peers.push(Peer {
+                address,
+                life: 0,
+                credit: Credit::default(),
+                grant: Grant::default(),
+                queued: 0,
+                bodies: 0,
+                asked: 0,
+                backlog: Default::default(),
+                is_waiting: false,
+                fault: None,
+            });
+            (peers.len() - 1) as PeerNumber
+        })
+    }
+}
+
+impl Index<PeerNumber> for Peers {
+    type Output = Peer;
+
+    #[inline]
+    fn index(&self, number: PeerNumber) -> &Peer {
+        &self.peers[number as usize]
+    }
+}
+
+impl IndexMut<PeerNumber> for Peers {
+    #[inline]
+    fn index_mut(&mut self, number: PeerNumber) -> &mut Peer {
+        &mut self.peers[number as usize]
+    }
+}
