@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use bcl_raw::{Event, Options, RawPort, Which};
+use bcl_raw::{Event, HasPort, Options, RawPort, Which};
 use bcl_types::Address;
 
 use crate::bodies::Bodies;
@@ -16,6 +16,9 @@ use crate::slab::Id;
 /// Events of the port that one poll takes, at most, before it says that nothing has ended.
 const EVENTS_MAX: usize = 16;
 
+/// ... and of one in the place of the program.
+const STAND_IN_EVENTS_MAX: usize = 4096;
+
 /// Sends and receives tagged messages over a port of its own ([ADI-1]). For one thread at a time. Callers vouch for the memory
 /// that they lend.
 ///
@@ -24,6 +27,8 @@ const EVENTS_MAX: usize = 16;
 pub struct Endpoint {
     engine: Engine,
     port: RawPort<Bodies>,
+    /// How often the program has looked at what has come.
+    turns: u64,
 }
 
 impl Endpoint {
@@ -34,17 +39,16 @@ impl Endpoint {
     pub fn open(options: Options) -> Result<Self, Error> {
         let port = options.open_with(Bodies::default())?;
         let engine = Engine::new(port.address());
-        Ok(Self { engine, port })
+        Ok(Self {
+            engine,
+            port,
+            turns: 0,
+        })
     }
 
     /// Where others reach it.
     pub fn address(&self) -> Address {
         self.port.address()
-    }
-
-    /// The port, of which the system channel and channel 1 are the endpoint's own. Its events come to the endpoint.
-    pub fn port(&mut self) -> &mut RawPort<Bodies> {
-        &mut self.port
     }
 
     /// Sends a message ([ADI-1.5]).
@@ -57,7 +61,9 @@ impl Endpoint {
     #[inline]
     pub unsafe fn send(&mut self, send: Send) -> Result<(), Error> {
         // SAFETY: by the contract.
-        unsafe { self.engine.send(&mut self.port, send) }
+        let sent = unsafe { self.engine.send(&mut self.port, send) };
+        self.tell();
+        sent
     }
 
     /// Receives the oldest message that waits and is wanted, or the next that comes ([ADI-3]).
@@ -67,7 +73,9 @@ impl Endpoint {
     #[inline]
     pub unsafe fn receive(&mut self, receive: Receive) -> Result<(), Error> {
         // SAFETY: by the contract.
-        unsafe { self.engine.receive(&mut self.port, receive) }
+        let received = unsafe { self.engine.receive(&mut self.port, receive) };
+        self.tell();
+        received
     }
 
     /// Takes back a receive with this context that still waits for messages. It ends with *canceled*; what has met a
@@ -76,12 +84,15 @@ impl Endpoint {
     /// # Errors
     /// [`Error::NotFound`] if there is none.
     pub fn cancel(&mut self, space: u8, context: u64) -> Result<(), Error> {
-        self.engine.cancel(space, context)
+        let canceled = self.engine.cancel(space, context);
+        self.tell();
+        canceled
     }
 
     /// The oldest message that waits and is wanted; it stays. Looks at what has come first.
     pub fn probe(&mut self, wanted: &Wanted) -> Result<Option<Probed>, Error> {
         self.progress()?;
+        self.tell();
         self.engine.probe(wanted)
     }
 
@@ -89,6 +100,7 @@ impl Endpoint {
     /// [`discard_claimed`](Self::discard_claimed), which has to follow.
     pub fn claim(&mut self, wanted: &Wanted) -> Result<Option<(Probed, Id)>, Error> {
         self.progress()?;
+        self.tell();
         self.engine.claim(wanted)
     }
 
@@ -106,10 +118,12 @@ impl Endpoint {
         context: u64,
     ) -> Result<(), Error> {
         // SAFETY: by the contract.
-        unsafe {
+        let received = unsafe {
             self.engine
                 .receive_claimed(&mut self.port, claim, memory, context)
-        }
+        };
+        self.tell();
+        received
     }
 
     /// Gets rid of a message that was claimed. To its sender it has arrived.
@@ -123,11 +137,13 @@ impl Endpoint {
     /// Takes a completion if there is one. Whatever has come is looked at only here, in [`wait`](Self::wait), and by probes.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<Completion>, Error> {
-        if let Some(completion) = self.engine.next_completion() {
-            return Ok(Some(completion));
+        let mut completion = self.engine.next_completion();
+        if completion.is_none() {
+            self.progress()?;
+            completion = self.engine.next_completion();
         }
-        self.progress()?;
-        Ok(self.engine.next_completion())
+        self.tell();
+        Ok(completion)
     }
 
     /// Waits for a completion, at most so long; `None` for ever.
@@ -145,15 +161,15 @@ impl Endpoint {
         }
     }
 
-    /// A descriptor that is readable while something may have come. Completions that were there before do not make it so:
-    /// [`poll`](Self::poll) until there is none before sleeping on it.
+    /// A descriptor that is readable while there are completions, or may be: [`poll`](Self::poll) until there is none before
+    /// sleeping on it.
     pub fn fd(&mut self) -> Result<BorrowedFd<'_>, Error> {
         Ok(self.port.fd()?)
     }
 
     /// Closes the port, once messages whose sends are complete have left, or after `linger`. What else is not complete is
     /// abandoned, and the memory that was lent for it is the program's again.
-    pub fn close(mut self, linger: Duration) -> Result<(), Error> {
+    pub fn close(&mut self, linger: Duration) -> Result<(), Error> {
         let deadline = Instant::now() + linger;
         while self.engine.owes_messages() && Instant::now() < deadline {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -162,8 +178,38 @@ impl Endpoint {
         Ok(self.port.close()?)
     }
 
+    /// Whether anything is under way, or waited for.
+    pub(crate) fn has_pending(&self) -> bool {
+        self.engine.has_pending()
+    }
+
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// Does what the program would do if it looked. Completions wait for it.
+    pub(crate) fn stand_in(&mut self) -> Result<(), Error> {
+        self.engine.catch_up(&mut self.port)?;
+        for _ in 0..STAND_IN_EVENTS_MAX {
+            let Some(event) = self.port.poll(Which::Any)? else {
+                break;
+            };
+            self.handle(event)?;
+        }
+        self.engine.catch_up(&mut self.port)?;
+        self.tell();
+        Ok(())
+    }
+
+    /// Those who watch the port are told of completions too.
+    #[inline]
+    fn tell(&mut self) {
+        self.port.set_news_above(self.engine.has_completions());
+    }
+
     #[inline]
     fn progress(&mut self) -> Result<(), Error> {
+        self.turns = self.turns.wrapping_add(1);
         self.engine.catch_up(&mut self.port)?;
         for _ in 0..EVENTS_MAX {
             let Some(event) = self.port.poll(Which::Any)? else {
@@ -179,7 +225,7 @@ impl Endpoint {
 
     #[inline]
     fn handle(&mut self, event: Event) -> Result<(), Error> {
-        let Self { engine, port } = self;
+        let Self { engine, port, .. } = self;
         match event {
             Event::Message(message) => {
                 let (from, handle) = message.into_raw();
@@ -210,5 +256,14 @@ impl Endpoint {
             // Nothing one-sided is done here; what the caller does on the port by itself is reported elsewhere.
             _ => Ok(()),
         }
+    }
+}
+
+/// The port, of which the system channel and channel 1 are the endpoint's own.
+impl HasPort for Endpoint {
+    type Matcher = Bodies;
+
+    fn port(&mut self) -> &mut RawPort<Bodies> {
+        &mut self.port
     }
 }

@@ -18,6 +18,11 @@ pub enum Error {
     /// There is no such receive, or message.
     #[error("{0}")]
     NotFound(&'static str),
+    /// No thread can be had to look after the endpoint.
+    #[error(
+        "cannot start the thread that looks after the endpoint: {0}; raise the limit (ulimit -u), or make progress by hand"
+    )]
+    NoThread(std::io::Error),
     /// The port says so.
     #[error(transparent)]
     Port(#[from] bcl_raw::Error),

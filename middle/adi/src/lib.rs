@@ -6,7 +6,8 @@
 //! depends on how many peers there could be.
 //!
 //! Read on with `engine`, the books, which do nothing by themselves; `matching`, how receives and messages find each other;
-//! `credit`; `header`, what is said between endpoints; `bodies` and [`Endpoint`], which join the books to a port.
+//! `credit`; `header`, what is said between endpoints; `bodies` and [`Endpoint`], which join the books to a port; `guard` and
+//! [`SharedEndpoint`], for threads and for programs that compute.
 
 mod bodies;
 mod carrier;
@@ -15,10 +16,12 @@ mod credit;
 mod endpoint;
 mod engine;
 mod error;
+mod guard;
 mod header;
 mod matching;
 mod memory;
 mod peers;
+mod shared;
 mod slab;
 
 pub use bcl_raw::{Options, PIECES_MAX, Piece, RegionPlace};
@@ -27,5 +30,7 @@ pub use completion::{Completion, Ended, Probed};
 pub use endpoint::Endpoint;
 pub use engine::{Receive, Send, Source, Wanted, When};
 pub use error::Error;
+pub use guard::Progress;
 pub use header::{EAGER_MAX, SPACES};
 pub use memory::Memory;
+pub use shared::SharedEndpoint;

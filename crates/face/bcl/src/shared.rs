@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bcl_types::{Access, Address};
 
-use bcl_raw::{Bed, Buffer, Error, Event, SystemMessage, Which, wait_unlocked};
+use bcl_raw::{Bed, Buffer, Error, Event, RawPort, SystemMessage, Which, wait_unlocked};
 
 use crate::port::{PeerInfo, Port};
 
@@ -183,11 +183,12 @@ impl SharedPort {
     /// As [`Port::wait`]; several threads may wait.
     pub fn wait(&self, which: Which, timeout: Option<Duration>) -> Result<Option<Event>, Error> {
         drop(self.lock()?);
-        wait_unlocked(&self.bed, which, timeout, |act| {
+        let locked = |act: &mut dyn FnMut(&mut RawPort)| {
             if let Ok(mut port) = self.lock() {
                 act(port.raw());
             }
-        })
+        };
+        wait_unlocked(&self.bed, which, timeout, locked, |port| port.poll(which))
     }
 
     /// As [`Port::fd`].

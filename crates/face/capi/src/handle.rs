@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bcl_cface::{Handle, Inside, Waited};
-use bcl_raw::{Channels, Error, RawPort, Region, RegionCache};
+use bcl_cface::{Handle, Inside};
+use bcl_raw::{Channels, Error, HasPort, RawPort, Region, RegionCache};
 
 use crate::code::Bcl;
 
@@ -40,7 +40,7 @@ impl Inside for Open {
     }
 }
 
-impl Waited for Open {
+impl HasPort for Open {
     type Matcher = Channels;
 
     fn port(&mut self) -> &mut RawPort {

@@ -3,7 +3,7 @@
 //!
 //! A library implements [`Face`], which says its error codes, and each of its calls runs its body in one of
 //! [`Face::status`], [`Face::number`] and those for hot calls. What its program holds pointers to is [`Inside`] a
-//! [`Handle`]; if that has a port, threads wait for its events by [`Handle::wait`]. Arguments are looked at with
+//! [`Handle`]; if that [has a port](bcl_raw::HasPort), threads wait for its events by [`Handle::wait`]. Arguments are looked at with
 //! [`out()`], [`range`] and [`string`].
 //!
 //! ```
@@ -90,4 +90,3 @@ mod wait;
 pub use arguments::{Out, out, range, string};
 pub use call::{Face, Failure, last_error};
 pub use handle::{Handle, Inside};
-pub use wait::Waited;

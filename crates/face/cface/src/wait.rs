@@ -3,20 +3,11 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use bcl_raw::{Event, Matcher, RawPort, Which, wait_unlocked};
+use bcl_raw::{Event, HasPort, Which, wait_unlocked};
 
 use crate::handle::{Handle, Inside, Lock, Outcome, Shared};
 
-/// An object that has a port, for whose events threads wait.
-pub trait Waited: Inside {
-    /// Which message goes to which post on that port.
-    type Matcher: Matcher;
-
-    /// The port.
-    fn port(&mut self) -> &mut RawPort<Self::Matcher>;
-}
-
-impl<T: Waited> Handle<T> {
+impl<T: Inside + HasPort> Handle<T> {
     /// Waits until `take` says that it has enough, or until the time comes; `None` is never. `take` is asked first what there
     /// is already, and then given each event that comes; other threads use the object between two events.
     pub fn wait(
@@ -64,13 +55,15 @@ impl<T: Waited> Handle<T> {
             return Ok(());
         };
         loop {
-            let event = wait_unlocked(&bed, which, left(deadline), |act| {
+            let locked = |act: &mut dyn FnMut(&mut T)| {
                 // It does not fail: what a guest waits for stays.
                 let _ = self.with(|inside| {
-                    act(inside.port());
+                    act(inside);
                     Ok(())
                 });
-            })?;
+            };
+            let poll = |inside: &mut T| inside.port().poll(which);
+            let event = wait_unlocked(&bed, which, left(deadline), locked, poll)?;
             let Some(event) = event else { return Ok(()) };
             if self.with(|inside| take(inside, Some(event)))? {
                 return Ok(());

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bcl_cface::{Face, Failure, Handle, Inside, Waited};
-use bcl_raw::{Channels, Device, Error, Event, Options, RawPort, Which};
+use bcl_cface::{Face, Failure, Handle, Inside};
+use bcl_raw::{Channels, Device, Error, Event, HasPort, Options, RawPort, Which};
 
 #[derive(Debug)]
 struct Fake;
@@ -38,7 +38,7 @@ impl Inside for Line {
     }
 }
 
-impl Waited for Line {
+impl HasPort for Line {
     type Matcher = Channels;
 
     fn port(&mut self) -> &mut RawPort {

@@ -23,9 +23,10 @@ mod tiers;
 mod wait;
 
 pub use bcl_os::cancel;
+pub use bcl_os::process::generation;
 pub use bcl_tier::{
     Action, Arrival, LinkInfo, MessageId, PIECES_MAX, Piece, Pieces, Region, RegionPlace, Source,
-    SystemHandle, Target, WINDOW_COUNT,
+    SystemHandle, Target, WINDOW_COUNT, without_signals,
 };
 pub use bcl_tier_shm::CopyMode;
 pub use bcl_types::{
@@ -41,4 +42,4 @@ pub use matcher::Matcher;
 pub use options::Options;
 pub use port::{POSTS_MAX, QUEUE_DEPTH, RawPort};
 pub use state::QUIET;
-pub use wait::wait_unlocked;
+pub use wait::{HasPort, wait_unlocked};

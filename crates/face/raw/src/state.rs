@@ -32,6 +32,8 @@ pub struct State<M> {
     pub failed: u64,
     /// Events in the queues that tell of the end of a peer, or of a send that failed.
     pub ends: usize,
+    /// What is above the port has events of its own for those who watch it.
+    pub above: bool,
 }
 
 impl<M: Matcher> State<M> {
@@ -46,6 +48,7 @@ impl<M: Matcher> State<M> {
             recvs: VecDeque::new(),
             failed: 0,
             ends: 0,
+            above: false,
         }
     }
 
@@ -63,7 +66,7 @@ impl<M: Matcher> State<M> {
     }
 
     pub fn has_events(&self) -> bool {
-        !self.sends.is_empty() || !self.recvs.is_empty()
+        !self.sends.is_empty() || !self.recvs.is_empty() || self.above
     }
 
     /// Whether operations are under way besides posts that no message has met.

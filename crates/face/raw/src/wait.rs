@@ -7,28 +7,47 @@ use bcl_os::wait::{Advice, Waiter};
 use crate::bed::Bed;
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::event::{Event, Which};
+use crate::event::Which;
 use crate::matcher::Matcher;
 use crate::port::RawPort;
 
-/// Waits on a port that is locked only while it is looked at. `locked` runs what it is given under the lock.
-pub fn wait_unlocked<M: Matcher>(
+/// What threads share and lock: a port, or what has one.
+pub trait HasPort {
+    /// Which message goes to which buffer.
+    type Matcher: Matcher;
+
+    /// The port.
+    fn port(&mut self) -> &mut RawPort<Self::Matcher>;
+}
+
+impl<M: Matcher> HasPort for RawPort<M> {
+    type Matcher = M;
+
+    fn port(&mut self) -> &mut Self {
+        self
+    }
+}
+
+/// Waits until `look` finds something, at what is locked only meanwhile. `locked` runs what it is given under the lock. `look`
+/// polls the port, and takes at least what it says is there.
+pub fn wait_unlocked<P: HasPort, T, E: From<Error>>(
     bed: &Bed,
     which: Which,
     timeout: Option<Duration>,
-    mut locked: impl FnMut(&mut dyn FnMut(&mut RawPort<M>)),
-) -> Result<Option<Event>, Error> {
+    mut locked: impl FnMut(&mut dyn FnMut(&mut P)),
+    mut look: impl FnMut(&mut P) -> Result<Option<T>, E>,
+) -> Result<Option<T>, E> {
     let mut deadline = Deadline::after(timeout);
     let mut waiter = Waiter::new();
     waiter.start();
     loop {
-        let (mut polled, mut expecting) = (Ok(None), false);
-        locked(&mut |port| {
-            polled = port.poll(which);
-            expecting = port.expects_completions();
+        let (mut found, mut expecting) = (Ok(None), false);
+        locked(&mut |shared| {
+            found = look(shared);
+            expecting = shared.port().expects_completions();
         });
-        if let Some(event) = polled? {
-            return Ok(Some(event));
+        if let Some(found) = found? {
+            return Ok(Some(found));
         }
         if deadline.is_now() {
             return Ok(None);
@@ -42,10 +61,10 @@ pub fn wait_unlocked<M: Matcher>(
         }
         if advice == Advice::Sleep {
             let mut asleep = false;
-            locked(&mut |port| asleep = port.enter_sleep(which));
+            locked(&mut |shared| asleep = shared.port().enter_sleep(which));
             if asleep {
                 let slept = bed.sleep(deadline.at());
-                locked(&mut |port| port.leave_sleep());
+                locked(&mut |shared| shared.port().leave_sleep());
                 slept?;
             }
             waiter.start();

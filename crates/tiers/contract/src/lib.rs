@@ -25,7 +25,7 @@ mod tier;
 mod upcalls;
 mod window;
 
-pub use background::{Background, Body, Mailbox};
+pub use background::{Background, Body, Mailbox, without_signals};
 pub use handles::{Arrival, LinkInfo, MessageId, NormalSend, Source, SystemHandle, Target};
 pub use open::{Claim, OpenError, Opening, PortConfig};
 pub use pieces::{PIECES_MAX, Piece, Pieces};

@@ -89,6 +89,15 @@ impl Engine {
         !self.completions.is_empty()
     }
 
+    /// Whether anything is under way, or waited for.
+    pub fn has_pending(&self) -> bool {
+        let is_posted = |space: &Space| space.posted.len() > 0;
+        self.outgoing.len() > 0
+            || self.incoming.len() > 0
+            || !self.waiting.is_empty()
+            || self.spaces.iter().any(is_posted)
+    }
+
     /// Whether sends have ended for the program whose message is still here.
     pub fn owes_messages(&self) -> bool {
         self.kept_bytes > 0 || !self.waiting.is_empty()

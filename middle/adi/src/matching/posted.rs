@@ -30,6 +30,11 @@ impl<T> Default for Posted<T> {
 
 impl<T> Posted<T> {
     #[inline]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    #[inline]
     pub fn add(&mut self, pattern: Pattern, value: T) -> Id {
         let entry = self.entries.insert((pattern, value));
         self.count += 1;
@@ -92,13 +97,5 @@ impl<T> Posted<T> {
             self.indexes.len() - 1
         });
         &mut self.indexes[place]
-    }
-}
-
-/// What tests ask.
-#[cfg(test)]
-impl<T> Posted<T> {
-    pub fn len(&self) -> usize {
-        self.entries.len()
     }
 }

@@ -68,6 +68,15 @@ impl<M: Matcher> RawPort<M> {
         self.mind_watchers();
     }
 
+    /// Whether what is above the port has events of its own, which wake those who sleep on it like the port's.
+    #[inline]
+    pub fn set_news_above(&mut self, above: bool) {
+        let before = std::mem::replace(&mut self.state.above, above);
+        if self.watchers > 0 && before != above {
+            self.after_watched_poll(above);
+        }
+    }
+
     /// Whether the end of a peer, or a send that failed, is among the events to be taken. What is sent to such a peer now goes
     /// by a new connection, or a new attempt at one: who has more to do with peers than to send to them takes events first.
     #[inline]

@@ -19,6 +19,7 @@ use crate::exit;
 use crate::shared::Shared;
 
 pub use mailbox::Mailbox;
+pub use spawn::without_signals;
 
 /// What a thread does until its mailbox tells it to stop, or what the kernel says that does not let it wait.
 pub type Body = Box<dyn FnOnce() -> Result<(), Errno> + Send>;
