@@ -2,7 +2,7 @@
 # Installs what a step needs and is not there yet; says nothing and takes no time when all is there.
 #
 #   scripts/bootstrap.sh build   C compiler, clang and libbpf's headers for bpf/, pkg-config, Rust, network namespaces
-#   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, cargo-nextest
+#   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, libfabric, cargo-nextest
 #   scripts/bootstrap.sh kernel  and an emulator, to test the interface program under another kernel
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
 #   scripts/bootstrap.sh bench   and the peers that `make bench` measures beside BCL
@@ -53,6 +53,8 @@ need_test() {
     has g++ || missing+=(g++)
     has strace || missing+=(strace)
     has tshark || missing+=(tshark)
+    [ -e /usr/include/rdma/providers/fi_prov.h ] || missing+=(libfabric-dev)
+    has fi_info || missing+=(libfabric-bin)
     install_packages "${missing[@]}"
     cargo nextest --version >/dev/null 2>&1 ||
         install_tool cargo-nextest@$NEXTEST --no-default-features --features default-no-update

@@ -7,6 +7,7 @@ use crate::repository::{self, Source};
 
 /// What a program loads.
 const LOADED: &[&str] = &[
+    "clients/mpi/src/",
     "crates/base/node/src/",
     "crates/base/os/src/",
     "crates/face/bcl/src/",
