@@ -1,0 +1,83 @@
+//! What an address vector holds: addresses by index. An index that was given back is the first to be given out again.
+
+use std::collections::BTreeSet;
+
+use bcl_types::Address;
+
+use crate::name::Name;
+
+/// Addresses that a vector can hold.
+const SIZE_MAX: usize = 1 << 24;
+
+/// The addresses.
+#[derive(Debug, Default)]
+pub struct Table {
+    addresses: Vec<Option<Address>>,
+    free: BTreeSet<usize>,
+}
+
+/// Why an address does not come in, or is not there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// The bytes are not a name.
+    #[error("{0}")]
+    NotAName(crate::name::NotAName),
+    /// Nothing can be sent there.
+    #[error(
+        "the name {0} is one of an endpoint that is not open yet: take what fi_getname says when it is enabled"
+    )]
+    NoPort(Name),
+    /// There is no room.
+    #[error("the address vector has {SIZE_MAX} addresses, which is the most")]
+    Full,
+    /// The index was not given out, or was given back.
+    #[error("the address vector has nothing at {0}")]
+    Absent(u64),
+}
+
+impl Table {
+    /// Puts an address in, and says where it is.
+    ///
+    /// # Errors
+    /// Why it does not come in.
+    pub fn insert(&mut self, name: &[u8]) -> Result<u64, TableError> {
+        let name = Name::from_bytes(name).map_err(TableError::NotAName)?;
+        if name.0.port == 0 {
+            return Err(TableError::NoPort(name));
+        }
+        let index = match self.free.pop_first() {
+            Some(index) => index,
+            None if self.addresses.len() == SIZE_MAX => return Err(TableError::Full),
+            None => {
+                self.addresses.push(None);
+                self.addresses.len() - 1
+            }
+        };
+        self.addresses[index] = Some(name.0);
+        Ok(index as u64)
+    }
+
+    /// Takes one out.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub fn remove(&mut self, index: u64) -> Result<(), TableError> {
+        self.get(index)?;
+        let index = index as usize;
+        self.addresses[index] = None;
+        self.free.insert(index);
+        Ok(())
+    }
+
+    /// The address at an index.
+    ///
+    /// # Errors
+    /// If there is none.
+    #[inline]
+    pub fn get(&self, index: u64) -> Result<Address, TableError> {
+        let place = usize::try_from(index)
+            .ok()
+            .and_then(|index| self.addresses.get(index));
+        place.copied().flatten().ok_or(TableError::Absent(index))
+    }
+}

@@ -1,0 +1,70 @@
+//! What we have, and how much of it.
+
+use crate::abi::*;
+
+/// What a program may want.
+pub const CAPS: u64 = MESSAGES | DIRECTIONS | FI_RMA | RMA_DIRECTIONS | SECONDARY;
+const MESSAGES: u64 = FI_MSG | FI_TAGGED;
+const SECONDARY: u64 = FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | DOMAIN_CAPS;
+
+/// What is always there, asked for or not.
+pub const DOMAIN_CAPS: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
+
+/// What messages do if nobody says which of it.
+pub const DIRECTIONS: u64 = FI_SEND | FI_RECV;
+/// The same of one-sided access.
+pub const RMA_DIRECTIONS: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+/// Capabilities of the sending half.
+pub const TX_CAPS: u64 = MESSAGES | FI_RMA | FI_SEND | FI_READ | FI_WRITE;
+/// Of the receiving half.
+pub const RX_CAPS: u64 = MESSAGES
+    | FI_RMA
+    | FI_RECV
+    | FI_REMOTE_READ
+    | FI_REMOTE_WRITE
+    | FI_MULTI_RECV
+    | FI_DIRECTED_RECV
+    | FI_SOURCE;
+
+/// How operations may be asked to complete.
+pub const TX_FLAGS: u64 =
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
+/// The same of receives.
+pub const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
+
+/// Messages come in order; one-sided operations on a window take effect in order ([SEM-5.2]). So do atomic ones, of which
+/// there are none yet: MPICH asks for their order before it looks whether it has them.
+pub const MSG_ORDER: u64 = FI_ORDER_SAS | RMA_ORDER | ATOMIC_ORDER;
+const RMA_ORDER: u64 = FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
+const ATOMIC_ORDER: u64 =
+    FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
+
+/// All 64 bits of a tag are the program's, as `FI_TAG_GENERIC` has it.
+pub const TAG_FORMAT: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+
+/// Of the protocol that endpoints speak with each other: a number of ours.
+pub const PROTOCOL: u32 = 1 << 31 | 0x0042_434c;
+/// Its version.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Bytes that are sent without the program having to keep them: what leaves in one small message, headers aside.
+pub const INJECT_SIZE: usize = 4096;
+/// Operations under way, as many as a port has room for; and as few as a program gets that has no wish.
+pub const TX_SIZE: usize = 4096;
+/// Receives posted.
+pub const RX_SIZE: usize = 65536;
+/// Pieces of memory that make up a message.
+pub const IOV_LIMIT: usize = 8;
+/// Bytes that a completion brings of its sender's.
+pub const CQ_DATA_SIZE: usize = 8;
+/// Bytes of a key.
+pub const MR_KEY_SIZE: usize = 8;
+/// Pieces of memory in a region.
+pub const MR_IOV_LIMIT: usize = 1;
+/// Regions of a domain.
+pub const MR_COUNT: usize = 1 << 20;
+/// Bytes of text beside an error.
+pub const ERR_DATA_SIZE: usize = 256;
+/// Objects of each kind in a domain, as many as somebody may plan with; memory is the limit.
+pub const OBJECT_COUNT: usize = 4096;
