@@ -10,10 +10,9 @@
 //! - [`fabric`] and [`domain`]: the objects that others are made of;
 //! - [`av`], [`cq`], [`cntr`], [`eq`] and [`mr`]: those. Of each, what it does is plain Rust, in a file of its own, and its
 //!   calls are around that;
+//! - [`ep`] and [`progress`]: endpoints, over the middle layer `bcl-adi`, and who makes them go on;
 //! - [`call`], [`log`], [`lock`], [`object`], [`wait`], [`name`], [`settings`],
 //!   [`text_of_error`]: what all have in common.
-//!
-//! Endpoints are not there yet: `fi_endpoint` says so.
 //!
 //! A program talks to all this by `extern "C"` functions; a panic in one ends the process (Rust sees to that), for it must
 //! not unwind into C.
@@ -24,6 +23,7 @@ pub mod call;
 pub mod cntr;
 pub mod cq;
 pub mod domain;
+pub mod ep;
 pub mod eq;
 pub mod fabric;
 pub mod getinfo;
@@ -35,6 +35,7 @@ pub mod log;
 pub mod mr;
 pub mod name;
 pub mod object;
+pub mod progress;
 pub mod provider;
 pub mod settings;
 pub mod text_of_error;

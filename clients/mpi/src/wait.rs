@@ -1,7 +1,7 @@
 //! How a program waits for a queue or a counter: in calls, at a descriptor, or not at all.
 
 use std::ffi::{c_int, c_void};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
 use bcl_os::Fd;
 use rustix::event::{EventfdFlags, eventfd};
@@ -76,7 +76,7 @@ impl WaitObject {
         }
     }
 
-    /// `fi_control` of an object that has this: which kind it is, and the descriptor.
+    /// `fi_control` of an object that has this: which kind it is, and the descriptor, which `descriptor` makes of the bell's.
     ///
     /// # Errors
     /// If there is no descriptor, or the command is another.
@@ -87,6 +87,7 @@ impl WaitObject {
         &self,
         command: c_int,
         place: *mut c_void,
+        descriptor: impl FnOnce(BorrowedFd<'_>) -> Result<RawFd, Failure>,
     ) -> Result<(), Failure> {
         let kind = match self {
             Self::None => FI_WAIT_NONE,
@@ -98,7 +99,7 @@ impl WaitObject {
             (FI_GETWAITOBJ, _) => unsafe { place.cast::<u32>().write(kind) },
             // SAFETY: by the contract.
             (FI_GETWAIT, Self::Descriptor(bell)) => unsafe {
-                place.cast::<c_int>().write(bell.event.as_raw_fd())
+                place.cast::<c_int>().write(descriptor(bell.event.as_fd())?)
             },
             (FI_GETWAIT, _) => {
                 let text = format!("the {} has no descriptor: open it with FI_WAIT_FD", T::NAME);
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
     use crate::cq::Cq;
     use bcl_os::ready::is_readable;
-    use std::os::fd::AsFd;
+    use std::os::fd::AsRawFd;
 
     #[test]
     fn the_descriptor_is_readable_while_there_is_something() {
@@ -152,15 +153,16 @@ mod tests {
                 .text
                 .contains("FI_WAIT_UNSPEC")
         );
+        let itself = |bell: BorrowedFd<'_>| Ok(bell.as_raw_fd());
         let (mut fd, mut kind) = (-1, 99);
         for asked in [FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD] {
             let wait = WaitObject::new(asked).unwrap();
             // SAFETY: places for what is asked.
             let (got, kind_got) = unsafe {
-                let got = wait.control::<Cq>(FI_GETWAIT, (&raw mut fd).cast());
+                let got = wait.control::<Cq>(FI_GETWAIT, (&raw mut fd).cast(), itself);
                 (
                     got,
-                    wait.control::<Cq>(FI_GETWAITOBJ, (&raw mut kind).cast()),
+                    wait.control::<Cq>(FI_GETWAITOBJ, (&raw mut kind).cast(), itself),
                 )
             };
             assert_eq!((kind, kind_got), (asked, Ok(())));
@@ -169,7 +171,7 @@ mod tests {
                 _ => assert_eq!((got.unwrap_err().code, fd), (FI_ENODATA, -1)),
             }
             // SAFETY: a command that writes nothing.
-            assert!(unsafe { wait.control::<Cq>(99, std::ptr::null_mut()) }.is_err());
+            assert!(unsafe { wait.control::<Cq>(99, std::ptr::null_mut(), itself) }.is_err());
         }
         assert!(WaitObject::new(4).is_err());
     }

@@ -7,6 +7,8 @@ use bcl_types::{Address, OpError};
 pub struct Completion {
     /// As given to the operation.
     pub context: u64,
+    /// As given to the operation.
+    pub mark: u8,
     /// Which kind of operation.
     pub kind: Ended,
     /// Receiver, or sender; of a receive that no message has met, the endpoint itself.
@@ -19,8 +21,8 @@ pub struct Completion {
     pub data: Option<u64>,
     /// Length of the message in bytes, even if it did not fit.
     pub len_bytes: u64,
-    /// Where in the buffer the message begins: 0, but in a multi-receive buffer.
-    pub offset_bytes: usize,
+    /// Of a receive into memory in one piece, the address at which the message begins; else 0.
+    pub start: usize,
     /// The memory is the program's again. Only of a multi-receive buffer, which ends with its last message, this can be false.
     pub released: bool,
     /// How it went.

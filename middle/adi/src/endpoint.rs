@@ -104,7 +104,7 @@ impl Endpoint {
         self.engine.claim(wanted)
     }
 
-    /// Receives a message that was claimed.
+    /// Receives a message that was claimed. Context and mark come back with the completion.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the name is not that of a claim, or was used before.
@@ -115,7 +115,7 @@ impl Endpoint {
         &mut self,
         claim: Id,
         memory: Memory,
-        context: u64,
+        context: (u64, u8),
     ) -> Result<(), Error> {
         // SAFETY: by the contract.
         let received = unsafe {

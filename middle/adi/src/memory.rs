@@ -91,6 +91,15 @@ impl Memory {
         }
     }
 
+    /// The same as a number, or 0.
+    #[inline]
+    pub(crate) fn address(&self) -> usize {
+        match &self.lies {
+            Lies::InOne(piece) => piece.start as usize,
+            Lies::Scattered(..) => 0,
+        }
+    }
+
     /// As a port takes it, if it is in one piece.
     #[inline]
     pub(crate) fn source(&self) -> Source {

@@ -50,6 +50,18 @@ impl SharedEndpoint {
         self.address
     }
 
+    /// Does something with the endpoint, which other threads do not use meanwhile.
+    ///
+    /// # Errors
+    /// Those of `body`; or that it is the parent's.
+    #[inline]
+    pub fn with<R>(
+        &self,
+        body: impl FnOnce(&mut Endpoint) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.room.with(body)
+    }
+
     /// As [`Endpoint::send`].
     ///
     /// # Errors
@@ -110,7 +122,7 @@ impl SharedEndpoint {
         &self,
         claim: Id,
         memory: Memory,
-        context: u64,
+        context: (u64, u8),
     ) -> Result<(), Error> {
         self.room.with(|endpoint| {
             // SAFETY: by the contract.

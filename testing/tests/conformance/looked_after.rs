@@ -26,6 +26,7 @@ unsafe fn send(from: &SharedEndpoint, to: Address, tag: u64, bytes: &[u8]) {
         data: None,
         memory: Memory::to_read(bytes.as_ptr(), bytes.len()),
         context: tag,
+        mark: 0,
         when: When::Reusable,
         quiet: false,
     };
@@ -48,6 +49,7 @@ unsafe fn receive(at: &SharedEndpoint, tag: u64, room: &mut [u8]) {
         },
         memory: Memory::one(room.as_mut_ptr(), room.len()),
         context: tag,
+        mark: 0,
         multi_min_free_bytes: None,
     };
     // SAFETY: by the contract.

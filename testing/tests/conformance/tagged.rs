@@ -24,6 +24,7 @@ fn message(to: Address, tag: u64, bytes: &[u8], context: u64) -> Send {
         data: Some(context),
         memory: Memory::to_read(bytes.as_ptr(), bytes.len()),
         context,
+        mark: 0,
         when: When::Reusable,
         quiet: false,
     }
@@ -43,6 +44,7 @@ fn receive(wanted: Wanted, room: &mut [u8], context: u64) -> Receive {
         wanted,
         memory: Memory::one(room.as_mut_ptr(), room.len()),
         context,
+        mark: 0,
         multi_min_free_bytes: None,
     }
 }
@@ -216,10 +218,11 @@ conformance! {
             let bytes = &sent[number as usize];
             send(&mut a, &mut b, |to| message(to, 1, bytes, number));
         }
+        let at = room.as_ptr() as usize;
         let ended = completions(&mut [&mut a, &mut b], 1, Ended::Receive, 4);
         for ended in &ended {
             let bytes = &sent[ended.data.unwrap() as usize];
-            assert_eq!(room[ended.offset_bytes..][..bytes.len()], **bytes);
+            assert_eq!(room[ended.start - at..][..bytes.len()], **bytes);
         }
         let released: Vec<bool> = ended.iter().map(|ended| ended.released).collect();
         assert_eq!(released, [false, false, false, true]);
@@ -250,7 +253,7 @@ conformance! {
         assert!(b.discard_claimed(discarded).is_err());
         let memory = Memory::one(room.as_mut_ptr(), room.len());
         // SAFETY: the room goes after the endpoints do.
-        unsafe { b.receive_claimed(claimed, memory, 5) }.unwrap();
+        unsafe { b.receive_claimed(claimed, memory, (5, 0)) }.unwrap();
         let ended = completions(&mut [&mut a, &mut b], 1, Ended::Receive, 1)[0];
         assert_eq!((ended.context, ended.result, &room), (5, Ok(()), &long));
     }

@@ -7,6 +7,8 @@ constants! {
         FI_EACCES = libc::EACCES,
         FI_EBUSY = libc::EBUSY,
         FI_EINVAL = libc::EINVAL,
+        FI_ENOENT = libc::ENOENT,
+        FI_ENOMSG = libc::ENOMSG,
         FI_ENOSYS = libc::ENOSYS,
         FI_ENODATA = libc::ENODATA,
         FI_EIO = libc::EIO,

@@ -10,6 +10,7 @@ constants! {
         FI_WRITE = 1 << 9,
         FI_RECV = 1 << 10,
         FI_SEND = 1 << 11,
+        FI_TRANSMIT = 1 << 11,
         FI_REMOTE_READ = 1 << 12,
         FI_REMOTE_WRITE = 1 << 13,
         FI_MULTI_RECV = 1 << 16,

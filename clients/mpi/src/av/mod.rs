@@ -89,6 +89,12 @@ impl Addresses {
     pub fn get(&self, fi_addr: u64) -> Result<Address, TableError> {
         self.table.with(|table| table.get(fi_addr))
     }
+
+    /// Where it is in the vector, or `FI_ADDR_NOTAVAIL`.
+    pub fn place_of(&self, address: Address) -> u64 {
+        let place = self.table.with(|table| table.place_of(address));
+        place.unwrap_or(FI_ADDR_NOTAVAIL)
+    }
 }
 
 impl From<TableError> for Failure {

@@ -1,6 +1,6 @@
 //! What an address vector holds: addresses by index. An index that was given back is the first to be given out again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use bcl_types::Address;
 
@@ -14,6 +14,8 @@ const SIZE_MAX: usize = 1 << 24;
 pub struct Table {
     addresses: Vec<Option<Address>>,
     free: BTreeSet<usize>,
+    /// The first index of each.
+    places: HashMap<Address, u64>,
 }
 
 /// Why an address does not come in, or is not there.
@@ -54,6 +56,7 @@ impl Table {
             }
         };
         self.addresses[index] = Some(name.0);
+        self.places.entry(name.0).or_insert(index as u64);
         Ok(index as u64)
     }
 
@@ -62,11 +65,22 @@ impl Table {
     /// # Errors
     /// If it is not there.
     pub fn remove(&mut self, index: u64) -> Result<(), TableError> {
-        self.get(index)?;
-        let index = index as usize;
-        self.addresses[index] = None;
-        self.free.insert(index);
+        let address = self.get(index)?;
+        self.addresses[index as usize] = None;
+        self.free.insert(index as usize);
+        if self.places.get(&address) == Some(&index) {
+            self.places.remove(&address);
+            let same = |other: &Option<Address>| *other == Some(address);
+            if let Some(other) = self.addresses.iter().position(same) {
+                self.places.insert(address, other as u64);
+            }
+        }
         Ok(())
+    }
+
+    /// The lowest known index of an address.
+    pub fn place_of(&self, address: Address) -> Option<u64> {
+        self.places.get(&address).copied()
     }
 
     /// The address at an index.

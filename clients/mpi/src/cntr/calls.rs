@@ -1,16 +1,25 @@
 //! What a program does with a counter.
 
 use std::ffi::{c_int, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::counter::{Counter, Reached};
-use super::{Cntr, State, change};
+use super::{Cntr, change};
 use crate::abi::*;
 use crate::call;
-use crate::lock::{Lock, timeout_of};
+use crate::lock::timeout_of;
 use crate::object::{Object, of};
 
-pub(super) fn look(state: &Lock<State>, at: impl FnOnce(&mut Counter) -> u64) -> u64 {
-    state.with(|state| {
+impl Cntr {
+    fn change(&self, how: impl FnOnce(&mut Counter)) {
+        change(&self.state, how);
+        self.drivers.nudge();
+    }
+}
+
+pub(super) fn look(cntr: &Cntr, at: impl FnOnce(&mut Counter) -> u64) -> u64 {
+    cntr.drivers.drive();
+    cntr.state.with(|state| {
         state.wait.tell(false);
         at(&mut state.counter)
     })
@@ -18,46 +27,35 @@ pub(super) fn look(state: &Lock<State>, at: impl FnOnce(&mut Counter) -> u64) ->
 
 pub(super) unsafe extern "C" fn read(cntr: *mut fid_cntr) -> u64 {
     // SAFETY: a counter of ours, by the contract of the caller.
-    look(&unsafe { of::<Cntr, _>(cntr) }.state, Counter::look)
+    look(unsafe { of::<Cntr, _>(cntr) }, Counter::look)
 }
 
 pub(super) unsafe extern "C" fn readerr(cntr: *mut fid_cntr) -> u64 {
     // SAFETY: a counter of ours, by the contract of the caller.
-    look(
-        &unsafe { of::<Cntr, _>(cntr) }.state,
-        Counter::look_at_failed,
-    )
+    look(unsafe { of::<Cntr, _>(cntr) }, Counter::look_at_failed)
 }
 
 pub(super) unsafe extern "C" fn add(cntr: *mut fid_cntr, value: u64) -> c_int {
     // SAFETY: a counter of ours, by the contract of the caller.
-    change(&unsafe { of::<Cntr, _>(cntr) }.state, |counter| {
-        counter.add(value)
-    });
+    unsafe { of::<Cntr, _>(cntr) }.change(|counter| counter.add(value));
     0
 }
 
 pub(super) unsafe extern "C" fn set(cntr: *mut fid_cntr, value: u64) -> c_int {
     // SAFETY: a counter of ours, by the contract of the caller.
-    change(&unsafe { of::<Cntr, _>(cntr) }.state, |counter| {
-        counter.set(value)
-    });
+    unsafe { of::<Cntr, _>(cntr) }.change(|counter| counter.set(value));
     0
 }
 
 pub(super) unsafe extern "C" fn adderr(cntr: *mut fid_cntr, value: u64) -> c_int {
     // SAFETY: a counter of ours, by the contract of the caller.
-    change(&unsafe { of::<Cntr, _>(cntr) }.state, |counter| {
-        counter.add_failed(value)
-    });
+    unsafe { of::<Cntr, _>(cntr) }.change(|counter| counter.add_failed(value));
     0
 }
 
 pub(super) unsafe extern "C" fn seterr(cntr: *mut fid_cntr, value: u64) -> c_int {
     // SAFETY: a counter of ours, by the contract of the caller.
-    change(&unsafe { of::<Cntr, _>(cntr) }.state, |counter| {
-        counter.set_failed(value)
-    });
+    unsafe { of::<Cntr, _>(cntr) }.change(|counter| counter.set_failed(value));
     0
 }
 
@@ -76,9 +74,11 @@ pub(super) unsafe extern "C" fn wait(
                 .check(Cntr::NAME)
                 .map(|()| state.counter.failed())
         })?;
-        let reached = cntr.state.wait(timeout_of(timeout_ms), |state| {
-            state.counter.reached(threshold, failed)
-        });
+        let look = || {
+            cntr.state
+                .with(|state| state.counter.reached(threshold, failed))
+        };
+        let reached = cntr.drivers.wait(timeout_of(timeout_ms), look)?;
         result = match reached {
             Some(Reached::Threshold) => 0,
             Some(Reached::Failure) => -FI_EAVAIL,
@@ -97,8 +97,10 @@ pub(super) unsafe extern "C" fn control(
     call::status("fi_control", || {
         // SAFETY: a counter of ours, by the contract of the caller.
         let cntr: &Cntr = unsafe { of(cntr) };
+        let descriptor =
+            |bell: BorrowedFd<'_>| cntr.drivers.descriptor(bell).map(|all| all.as_raw_fd());
         // SAFETY: a place for what the command gives, by the contract of the caller.
         cntr.state
-            .with(|state| unsafe { state.wait.control::<Cntr>(command, argument) })
+            .with(|state| unsafe { state.wait.control::<Cntr>(command, argument, descriptor) })
     })
 }

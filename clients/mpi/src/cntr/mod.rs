@@ -14,6 +14,7 @@ use crate::call::{self, Failure};
 use crate::domain::Domain;
 use crate::lock::Lock;
 use crate::object::{self, Object, User, Users, of};
+use crate::progress::Drivers;
 use crate::wait::WaitObject;
 
 use counter::Counter;
@@ -23,6 +24,7 @@ use counter::Counter;
 pub struct Cntr {
     fid: fid_cntr,
     state: Arc<Lock<State>>,
+    drivers: Arc<Drivers>,
     users: Users,
     _domain: User,
 }
@@ -35,6 +37,7 @@ struct State {
 /// The other side: where operations are counted. It keeps the counter open.
 pub struct Tally {
     state: Arc<Lock<State>>,
+    drivers: Arc<Drivers>,
     _cntr: User,
 }
 
@@ -72,12 +75,19 @@ impl Cntr {
     pub fn tally(&self) -> Tally {
         Tally {
             state: Arc::clone(&self.state),
+            drivers: Arc::clone(&self.drivers),
             _cntr: self.users.enter(),
         }
     }
 
+    /// The endpoints whose operations are counted here.
+    pub fn drivers(&self) -> Arc<Drivers> {
+        Arc::clone(&self.drivers)
+    }
+
     /// Whether nothing has changed since the program looked.
     pub fn is_quiet(&self) -> bool {
+        self.drivers.drive();
         self.state.with(|state| !state.counter.has_changed())
     }
 }
@@ -86,11 +96,13 @@ impl Tally {
     /// One more is complete.
     pub fn count(&self) {
         change(&self.state, |counter| counter.add(1));
+        self.drivers.nudge();
     }
 
     /// One more has gone wrong.
     pub fn count_failed(&self) {
         change(&self.state, |counter| counter.add_failed(1));
+        self.drivers.nudge();
     }
 }
 
@@ -137,6 +149,7 @@ pub unsafe extern "C" fn open(
                 counter: Counter::default(),
                 wait,
             })),
+            drivers: Arc::new(Drivers::new(domain.lock(Vec::new()))),
             users: Users::default(),
             _domain: domain.users.enter(),
         };

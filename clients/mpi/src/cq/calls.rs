@@ -1,6 +1,7 @@
 //! What a program does with a completion queue.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::format::Format;
 use super::queue::Next;
@@ -70,8 +71,29 @@ pub(super) unsafe extern "C" fn readfrom(
     // SAFETY: a queue of ours, and room for what is read, by the contract of the caller.
     unsafe {
         let cq: &Cq = of(cq);
-        cq.state
-            .with(|state| state.read(cq.format, buffer, count, sources))
+        cq.read(buffer, count, sources)
+    }
+}
+
+impl Cq {
+    /// Reads what is there; if nothing is, looks at the endpoints first.
+    ///
+    /// # Safety
+    /// As of [`State::read`].
+    #[inline]
+    unsafe fn read(&self, buffer: *mut c_void, count: usize, sources: *mut u64) -> isize {
+        let read = || {
+            self.state.with(|state| {
+                // SAFETY: by the contract.
+                unsafe { state.read(self.format, buffer, count, sources) }
+            })
+        };
+        let found = read();
+        if found != -FI_EAGAIN as isize {
+            return found;
+        }
+        self.drivers.drive();
+        read()
     }
 }
 
@@ -108,7 +130,7 @@ pub(super) unsafe extern "C" fn sreadfrom(
         // SAFETY: a queue of ours, by the contract of the caller.
         let cq: &Cq = unsafe { of(cq) };
         cq.state.with(|state| state.wait.check(Cq::NAME))?;
-        let read = cq.state.wait(timeout_of(timeout_ms), |state| {
+        let look = |state: &mut State| {
             // SAFETY: room for what is read, by the contract of the caller.
             let read = unsafe { state.read(cq.format, buffer, count, sources) };
             if read != -FI_EAGAIN as isize {
@@ -117,7 +139,9 @@ pub(super) unsafe extern "C" fn sreadfrom(
             let signaled = std::mem::replace(&mut state.signaled, false);
             state.tell();
             signaled.then_some(read)
-        });
+        };
+        let timeout = timeout_of(timeout_ms);
+        let read = cq.drivers.wait(timeout, || cq.state.with(look))?;
         Ok(read.unwrap_or(-FI_EAGAIN as isize))
     })
 }
@@ -147,6 +171,7 @@ pub(super) unsafe extern "C" fn signal(cq: *mut fid_cq) -> c_int {
         state.signaled = true;
         state.tell();
     });
+    cq.drivers.nudge();
     0
 }
 
@@ -169,8 +194,10 @@ pub(super) unsafe extern "C" fn control(
     call::status("fi_control", || {
         // SAFETY: a queue of ours, by the contract of the caller.
         let cq: &Cq = unsafe { of(cq) };
+        let descriptor =
+            |bell: BorrowedFd<'_>| cq.drivers.descriptor(bell).map(|all| all.as_raw_fd());
         // SAFETY: a place for what the command gives, by the contract of the caller.
         cq.state
-            .with(|state| unsafe { state.wait.control::<Cq>(command, argument) })
+            .with(|state| unsafe { state.wait.control::<Cq>(command, argument, descriptor) })
     })
 }

@@ -18,6 +18,7 @@ use crate::call::{self, Failure};
 use crate::domain::Domain;
 use crate::lock::Lock;
 use crate::object::{self, Object, User, Users, of};
+use crate::progress::Drivers;
 use crate::settings::{CQ_SIZE_MAX, Settings};
 use crate::wait::WaitObject;
 
@@ -31,6 +32,7 @@ pub struct Cq {
     api_version: u32,
     format: Format,
     state: Arc<Lock<State>>,
+    drivers: Arc<Drivers>,
     users: Users,
     _domain: User,
 }
@@ -47,6 +49,7 @@ struct State {
 /// The other side: where operations complete. It keeps the queue open.
 pub struct Sink {
     state: Arc<Lock<State>>,
+    drivers: Arc<Drivers>,
     _cq: User,
 }
 
@@ -84,12 +87,19 @@ impl Cq {
     pub fn sink(&self) -> Sink {
         Sink {
             state: Arc::clone(&self.state),
+            drivers: Arc::clone(&self.drivers),
             _cq: self.users.enter(),
         }
     }
 
+    /// The endpoints whose operations complete here.
+    pub fn drivers(&self) -> Arc<Drivers> {
+        Arc::clone(&self.drivers)
+    }
+
     /// Whether nothing is to be had.
     pub fn is_quiet(&self) -> bool {
+        self.drivers.drive();
         self.state
             .with(|state| state.queue.is_empty() && !state.signaled)
     }
@@ -102,6 +112,7 @@ impl Sink {
             state.queue.push(completion);
             state.wait.tell(true);
         });
+        self.drivers.nudge();
     }
 
     /// An operation has gone wrong.
@@ -110,6 +121,7 @@ impl Sink {
             state.queue.push_failed(failed);
             state.wait.tell(true);
         });
+        self.drivers.nudge();
     }
 
     /// How many completions have room.
@@ -163,6 +175,7 @@ pub unsafe extern "C" fn open(
             api_version: domain.api_version,
             format: Format::new(attr.format)?,
             state: Arc::new(domain.lock(state)),
+            drivers: Arc::new(Drivers::new(domain.lock(Vec::new()))),
             users: Users::default(),
             _domain: domain.users.enter(),
         };

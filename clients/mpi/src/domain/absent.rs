@@ -9,28 +9,6 @@ fn absent(call: &str, why: &str) -> c_int {
     call::status(call, || Err(Failure::unsupported(why)))
 }
 
-const NO_ENDPOINT: &str =
-    "this release of the provider has no endpoints yet: it can be asked what it has, and no more";
-
-pub(super) unsafe extern "C" fn no_endpoint(
-    _: *mut fid_domain,
-    _: *mut fi_info,
-    _: *mut *mut fid_ep,
-    _: *mut c_void,
-) -> c_int {
-    absent("fi_endpoint", NO_ENDPOINT)
-}
-
-pub(super) unsafe extern "C" fn no_endpoint2(
-    _: *mut fid_domain,
-    _: *mut fi_info,
-    _: *mut *mut fid_ep,
-    _: u64,
-    _: *mut c_void,
-) -> c_int {
-    absent("fi_endpoint2", NO_ENDPOINT)
-}
-
 const ONE_CONTEXT: &str = "an endpoint of BCL has one context for sending and one for receiving, both its own: use fi_endpoint";
 
 pub(super) unsafe extern "C" fn no_scalable_ep(

@@ -15,7 +15,7 @@ use crate::lock::Lock;
 use crate::mr::{self, regions::Regions};
 use crate::object::{self, Object, User, Users, find, of, text};
 use crate::provider::NAME;
-use crate::{av, cntr, cq};
+use crate::{av, cntr, cq, ep};
 
 /// `fid_domain`
 #[repr(C)]
@@ -50,7 +50,7 @@ static OPS: fi_ops_domain = fi_ops_domain {
     size: size_of::<fi_ops_domain>(),
     av_open: Some(av::open),
     cq_open: Some(cq::open),
-    endpoint: Some(absent::no_endpoint),
+    endpoint: Some(ep::open),
     scalable_ep: Some(absent::no_scalable_ep),
     cntr_open: Some(cntr::open),
     poll_open: Some(absent::no_poll_open),
@@ -58,7 +58,7 @@ static OPS: fi_ops_domain = fi_ops_domain {
     srx_ctx: Some(absent::no_srx_ctx),
     query_atomic: Some(absent::no_query_atomic),
     query_collective: Some(absent::no_query_collective),
-    endpoint2: Some(absent::no_endpoint2),
+    endpoint2: Some(ep::open2),
 };
 
 // SAFETY: it begins with a fid, and only it has this table.
@@ -76,6 +76,11 @@ unsafe impl Object for Domain {
 }
 
 impl Domain {
+    /// Whether the program has promised that no two threads are in calls on anything of the domain.
+    pub fn is_of_one_thread(&self) -> bool {
+        self.one_thread
+    }
+
     /// A lock for a part of the domain, or none if the program uses one thread at a time.
     pub fn lock<T>(&self, value: T) -> Lock<T> {
         lock(value, self.one_thread)

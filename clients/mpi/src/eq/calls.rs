@@ -1,6 +1,7 @@
 //! What a program does with an event queue.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::AsRawFd;
 use std::slice;
 
 use super::Eq;
@@ -131,7 +132,10 @@ pub(super) unsafe extern "C" fn control(
         // SAFETY: a queue of ours, by the contract of the caller.
         let eq: &Eq = unsafe { of(eq) };
         // SAFETY: a place for what the command gives, by the contract of the caller.
-        eq.state
-            .with(|state| unsafe { state.wait.control::<Eq>(command, argument) })
+        eq.state.with(|state| unsafe {
+            state
+                .wait
+                .control::<Eq>(command, argument, |bell| Ok(bell.as_raw_fd()))
+        })
     })
 }

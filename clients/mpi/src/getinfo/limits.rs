@@ -3,7 +3,7 @@
 use crate::abi::*;
 
 /// What a program may want.
-pub const CAPS: u64 = MESSAGES | DIRECTIONS | FI_RMA | RMA_DIRECTIONS | SECONDARY;
+pub const CAPS: u64 = MESSAGES | DIRECTIONS | SECONDARY;
 const MESSAGES: u64 = FI_MSG | FI_TAGGED;
 const SECONDARY: u64 = FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | DOMAIN_CAPS;
 

@@ -65,13 +65,14 @@ impl Engine {
         }
         self.completions.push_back(Completion {
             context: outgoing.context,
+            mark: outgoing.mark,
             kind: Ended::Send,
             peer: self.peers[outgoing.to].address,
             space: outgoing.space,
             tag: outgoing.tag,
             data: None,
             len_bytes: outgoing.memory.len_bytes() as u64,
-            offset_bytes: 0,
+            start: 0,
             released: true,
             result,
         });

@@ -12,6 +12,7 @@ use crate::slab::Id;
 pub struct Waiting {
     pub memory: Memory,
     pub context: u64,
+    pub mark: u8,
     pub multi: Option<Id>,
 }
 
@@ -46,8 +47,8 @@ pub struct Claimed {
 #[derive(Debug)]
 pub struct Slot {
     pub memory: Memory,
-    pub offset_bytes: usize,
     pub context: u64,
+    pub mark: u8,
     pub multi: Option<Id>,
 }
 

@@ -6,7 +6,7 @@ use crate::slab::{Id, Slab};
 /// A multi-receive buffer.
 #[derive(Debug)]
 pub struct Multi {
-    pub used_bytes: usize,
+    used_bytes: usize,
     min_free_bytes: usize,
     /// Messages that have met it and are not here yet.
     under_way: usize,
@@ -31,8 +31,8 @@ pub fn cut(multis: &mut Slab<Multi>, waiting: &Waiting, len_bytes: u64) -> (Slot
     let Some(multi) = waiting.multi.and_then(|id| multis.get_mut(id)) else {
         let slot = Slot {
             memory: waiting.memory.clone(),
-            offset_bytes: 0,
             context: waiting.context,
+            mark: waiting.mark,
             multi: None,
         };
         return (slot, false);
@@ -45,8 +45,8 @@ pub fn cut(multis: &mut Slab<Multi>, waiting: &Waiting, len_bytes: u64) -> (Slot
     multi.closed = free_bytes - taken_bytes < multi.min_free_bytes.max(1);
     let slot = Slot {
         memory: waiting.memory.part(offset_bytes, taken_bytes),
-        offset_bytes,
         context: waiting.context,
+        mark: waiting.mark,
         multi: waiting.multi,
     };
     (slot, !multi.closed)

@@ -38,16 +38,16 @@ impl Engine {
         waiting: Waiting,
         error: OpError,
     ) {
-        let (mut released, mut offset_bytes) = (true, 0);
+        let mut released = true;
         if let Some(id) = waiting.multi {
             if let Some(multi) = self.multis.get_mut(id) {
                 multi.closed = true;
-                offset_bytes = multi.used_bytes;
             }
             released = is_over(&mut self.multis, id, 0);
         }
         self.completions.push_back(Completion {
             context: waiting.context,
+            mark: waiting.mark,
             kind: Ended::Receive,
             peer: match pattern.source {
                 Some(number) => self.peers[number].address,
@@ -57,7 +57,7 @@ impl Engine {
             tag: pattern.tag,
             data: None,
             len_bytes: 0,
-            offset_bytes,
+            start: waiting.memory.address(),
             released,
             result: Err(error),
         });
@@ -104,13 +104,13 @@ impl Engine {
         carrier: &mut C,
         claim: Id,
         memory: Memory,
-        context: u64,
+        (context, mark): (u64, u8),
     ) -> Result<(), Error> {
         let Claimed { from, tag, message } = self.unclaim(claim)?;
         let slot = Slot {
             memory,
-            offset_bytes: 0,
             context,
+            mark,
             multi: None,
         };
         self.take(carrier, from, tag, message, Some(slot))

@@ -45,6 +45,8 @@ pub struct Receive {
     pub memory: Memory,
     /// Comes back with each completion.
     pub context: u64,
+    /// As well: a few bits of the caller's own.
+    pub mark: u8,
     /// The memory takes one message behind the other, until fewer bytes than these are left. It is in one piece.
     pub multi_min_free_bytes: Option<usize>,
 }
@@ -74,6 +76,7 @@ impl Engine {
         let waiting = Waiting {
             memory: receive.memory,
             context: receive.context,
+            mark: receive.mark,
             multi,
         };
         loop {
@@ -213,13 +216,14 @@ impl Engine {
         }
         self.completions.push_back(Completion {
             context: slot.context,
+            mark: slot.mark,
             kind: Ended::Receive,
             peer: self.peers[from].address,
             space: envelope.space,
             tag,
             data: envelope.data,
             len_bytes,
-            offset_bytes: slot.offset_bytes,
+            start: slot.memory.address(),
             released,
             result,
         });

@@ -37,6 +37,8 @@ pub struct Send {
     pub memory: Memory,
     /// Comes back with the completion.
     pub context: u64,
+    /// As well: a few bits of the caller's own.
+    pub mark: u8,
     /// When it is complete.
     pub when: When,
     /// No completion is wanted but of a failure.
@@ -70,6 +72,7 @@ pub(super) struct Outgoing {
     pub kept: Option<Box<[u8]>>,
     pub quiet: bool,
     pub context: u64,
+    pub mark: u8,
     pub space: u8,
     pub tag: u64,
 }
@@ -159,6 +162,7 @@ impl Engine {
             kept: None,
             quiet: send.quiet,
             context: send.context,
+            mark: send.mark,
             space: send.space,
             tag: send.tag,
         });
@@ -209,13 +213,14 @@ impl Engine {
         }
         self.completions.push_back(Completion {
             context: send.context,
+            mark: send.mark,
             kind: Ended::Send,
             peer: send.to,
             space: send.space,
             tag: send.tag,
             data: None,
             len_bytes: send.memory.len_bytes() as u64,
-            offset_bytes: 0,
+            start: 0,
             released: true,
             result,
         });

@@ -166,6 +166,7 @@ impl World {
             data: sent.data,
             memory: Memory::one(lent.as_mut_ptr(), len),
             context,
+            mark: 0,
             when,
             quiet: false,
         };
@@ -205,6 +206,7 @@ impl World {
             wanted: wanted(from, tag, ignore),
             memory: Memory::one(lent.as_mut_ptr(), len),
             context,
+            mark: 0,
             multi_min_free_bytes: least,
         };
         party.lent.insert(context, lent);
@@ -266,7 +268,7 @@ impl World {
         unsafe {
             party
                 .engine
-                .receive_claimed(&mut party.socket, claim, memory, self.count)
+                .receive_claimed(&mut party.socket, claim, memory, (self.count, 0))
         }
         .unwrap();
     }
@@ -428,14 +430,14 @@ impl World {
                     .due
                     .get_mut(&context)
                     .expect("something has met it");
-                let capacity = lent.len() - completion.offset_bytes;
+                let offset_bytes = completion.start - lent.as_ptr() as usize;
+                let capacity = lent.len() - offset_bytes;
                 let is_it = |sent: &Sent| {
                     let len = sent.bytes.len();
                     (address(sent.from), sent.tag, sent.data)
                         == (completion.peer, completion.tag, completion.data)
                         && completion.len_bytes == len as u64
-                        && (result.is_err()
-                            || lent[completion.offset_bytes..].starts_with(&sent.bytes))
+                        && (result.is_err() || lent[offset_bytes..].starts_with(&sent.bytes))
                 };
                 let place = due
                     .iter()

@@ -1,0 +1,203 @@
+//! What an enabled endpoint has: an endpoint of the middle layer, and where its completions go.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use bcl_adi::{Completion, Ended, Endpoint, Error, OpError, SharedEndpoint};
+
+use super::bound::End;
+use crate::abi::*;
+use crate::av::Addresses;
+use crate::call::Failure;
+use crate::cq::queue;
+use crate::lock::Lock;
+use crate::progress::{Driver, Drivers};
+
+/// The space of messages without tags.
+pub const MESSAGES: u8 = 0;
+/// That of messages with tags.
+pub const TAGGED: u8 = 1;
+
+/// Marks of operations: a completion is wanted.
+pub const WANTED: u8 = 1;
+/// ... and it is a multi-receive buffer.
+pub const MULTI: u8 = 2;
+
+/// Completions that are told of in one look.
+const LOOK_MAX: usize = 64;
+
+/// See above.
+pub(super) struct Data {
+    pub port: Port,
+    pub addresses: Addresses,
+    pub sends: End,
+    pub receives: End,
+    /// Completions say from whom a message is.
+    pub wants_sources: bool,
+    pub lookers: Vec<Arc<Drivers>>,
+    /// Messages that were claimed, by context.
+    pub claims: Lock<HashMap<usize, u64>>,
+}
+
+/// The endpoint of the middle layer.
+pub(super) enum Port {
+    /// That goes on in calls only.
+    Alone(Box<Lock<Endpoint>>),
+    /// That a thread looks after.
+    LookedAfter(SharedEndpoint),
+}
+
+impl Port {
+    /// Does something with it.
+    #[inline]
+    pub fn with<R>(
+        &self,
+        body: impl FnOnce(&mut Endpoint) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        match self {
+            Self::Alone(endpoint) => endpoint.with(body),
+            Self::LookedAfter(endpoint) => endpoint.with(body),
+        }
+    }
+}
+
+impl Driver for Data {
+    #[inline]
+    fn drive(&self) {
+        let room = |end: &End| end.sink.as_ref().map_or(LOOK_MAX, |sink| sink.room());
+        let most = room(&self.sends).min(room(&self.receives)).min(LOOK_MAX);
+        // An error is that of the port as a whole, and the next operation has it too.
+        let _ = self.port.with(|endpoint| {
+            for _ in 0..most {
+                match endpoint.poll()? {
+                    Some(completion) => self.tell(&completion),
+                    None => break,
+                }
+            }
+            Ok(())
+        });
+    }
+
+    fn descriptor(&self) -> Result<OwnedFd, Failure> {
+        let copy = self.port.with(|endpoint| {
+            let descriptor = endpoint.fd()?;
+            Ok(descriptor.try_clone_to_owned())
+        });
+        let failed = |text: String| Failure::new(FI_EIO, text);
+        copy.map_err(|error| failed(error.to_string()))?
+            .map_err(|error| failed(format!("no descriptor of the endpoint: {error}")))
+    }
+}
+
+impl Data {
+    /// Where its operations of one kind end.
+    fn end(&self, kind: Ended) -> &End {
+        match kind {
+            Ended::Send => &self.sends,
+            Ended::Receive => &self.receives,
+        }
+    }
+
+    /// Tells the queue and the counter of what has ended.
+    #[inline]
+    fn tell(&self, ended: &Completion) {
+        let end = self.end(ended.kind);
+        match ended.result {
+            Ok(()) => {
+                if let (Some(sink), true) = (&end.sink, ended.mark & WANTED != 0) {
+                    sink.push(self.completion(ended));
+                }
+                if let Some(tally) = &end.tally {
+                    tally.count();
+                }
+            }
+            Err(error) => self.tell_failed(end, ended, error),
+        }
+    }
+
+    #[inline]
+    fn completion(&self, ended: &Completion) -> queue::Completion {
+        let mut flags = match ended.space {
+            MESSAGES => FI_MSG,
+            _ => FI_TAGGED,
+        };
+        flags |= match ended.kind {
+            Ended::Send => FI_SEND,
+            Ended::Receive => FI_RECV,
+        };
+        if ended.data.is_some() {
+            flags |= FI_REMOTE_CQ_DATA;
+        }
+        let is_multi = ended.mark & MULTI != 0;
+        if is_multi && ended.released {
+            flags |= FI_MULTI_RECV;
+        }
+        queue::Completion {
+            context: ended.context as *mut c_void,
+            flags,
+            len: ended.len_bytes as usize,
+            buf: if is_multi {
+                ended.start as *mut c_void
+            } else {
+                std::ptr::null_mut()
+            },
+            data: ended.data.unwrap_or(0),
+            tag: ended.tag,
+            source: match ended.kind {
+                Ended::Receive if self.wants_sources => self.addresses.place_of(ended.peer),
+                _ => FI_ADDR_NOTAVAIL,
+            },
+        }
+    }
+
+    #[cold]
+    fn tell_failed(&self, end: &End, ended: &Completion, error: OpError) {
+        let mut operation = self.completion(ended);
+        let mut overflow_len = 0;
+        if let OpError::Truncated {
+            len_bytes,
+            capacity_bytes,
+        } = error
+        {
+            operation.len = capacity_bytes as usize;
+            overflow_len = (len_bytes - capacity_bytes) as usize;
+        }
+        if let Some(sink) = &end.sink {
+            sink.push_failed(queue::Failed {
+                operation,
+                overflow_len,
+                err: code_of(&error),
+                text: format!("{} {}: {error}", names_of(ended.kind), ended.peer),
+            });
+        }
+        if let Some(tally) = &end.tally {
+            tally.count_failed();
+        }
+    }
+}
+
+fn names_of(kind: Ended) -> &'static str {
+    match kind {
+        Ended::Send => "a message to",
+        Ended::Receive => "a message from",
+    }
+}
+
+/// As libfabric calls it.
+fn code_of(error: &OpError) -> i32 {
+    match error {
+        OpError::Truncated { .. } => FI_ETRUNC,
+        OpError::Canceled => FI_ECANCELED,
+        OpError::NoPort => libc::ECONNREFUSED,
+        OpError::PeerGone(_) => libc::ECONNRESET,
+        OpError::Unreachable => libc::EHOSTUNREACH,
+        OpError::KeyMismatch | OpError::NotAllowed => FI_EACCES,
+        OpError::NoMemory => FI_ENOMEM,
+        OpError::NoDescriptors => libc::EMFILE,
+        OpError::Fault => libc::EFAULT,
+        OpError::Protocol | OpError::VersionMismatch { .. } => libc::EPROTO,
+        _ => FI_EIO,
+    }
+}
