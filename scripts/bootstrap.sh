@@ -5,6 +5,7 @@
 #   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, libfabric, cargo-nextest
 #   scripts/bootstrap.sh kernel  and an emulator, to test the interface program under another kernel
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
+#   scripts/bootstrap.sh mpi     what the MPI libraries take that `make test-mpi` runs, and Debian's Open MPI, one of them
 #   scripts/bootstrap.sh bench   and the peers that `make bench` measures beside BCL
 #
 # System packages come from apt (Debian 12 and later), by root or sudo; cargo's tools go to
@@ -25,7 +26,8 @@ main() {
         ci) need_build; need_test; need_ci ;;
         bench) need_build; need_bench ;;
         kernel) need_build; need_kernel ;;
-        *) fail "which step? build, test, kernel, ci or bench" ;;
+        mpi) need_mpi ;;
+        *) fail "which step? build, test, kernel, mpi, ci or bench" ;;
     esac
 }
 
@@ -64,6 +66,19 @@ need_kernel() {
     local missing=()
     has qemu-system-x86_64 || missing+=(qemu-system-x86)
     has objcopy || missing+=(binutils)
+    install_packages "${missing[@]}"
+}
+
+# No Rust: an MPI library and its programs need none.
+need_mpi() {
+    local missing=()
+    has gcc || missing+=(gcc)
+    [ -e /usr/include/stdlib.h ] || missing+=(libc6-dev)
+    [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
+    has ip || missing+=(iproute2)
+    has gdb || missing+=(gdb)
+    python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3 python3-venv)
+    has mpicc.openmpi || missing+=(openmpi-bin libopenmpi-dev)
     install_packages "${missing[@]}"
 }
 
