@@ -1,0 +1,97 @@
+/* What the programs have in common: they end with a sentence at the first thing that is wrong, and tell what they are doing
+   when they are asked by SIGUSR1, as testing/mpi/with does when one hangs. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <mpi.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, ranks;
+static char doing[200];
+
+/* What follows, as a part of a sentence: "received in order", "message 7". */
+__attribute__((format(printf, 1, 2))) static inline void step(const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    vsnprintf(doing, sizeof doing, format, values);
+    va_end(values);
+}
+
+__attribute__((format(printf, 1, 2), noreturn)) static inline void fail(const char *format, ...) {
+    char what[400];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(what, sizeof what, format, values);
+    va_end(values);
+    fprintf(stderr, "WRONG on rank %d, %s: %s\n", rank, doing, what);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    abort();
+}
+
+#define REQUIRE(condition, ...) \
+    do { \
+        if (!(condition)) fail(__VA_ARGS__); \
+    } while (0)
+
+static inline void tell(int number) {
+    char line[256];
+    int len = snprintf(line, sizeof line, "   rank %d was at: %s\n", rank, doing);
+    (void)number;
+    if (write(2, line, (size_t)len) < 0) _exit(1);
+}
+
+static inline void start(int *argc, char ***argv, int at_least, int threads) {
+    int provided;
+    MPI_Init_thread(argc, argv, threads, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    signal(SIGUSR1, tell);
+    step("at the start");
+    REQUIRE(provided >= threads, "MPI_Init_thread gave level %d, %d was asked for", provided, threads);
+    REQUIRE(ranks >= at_least, "this takes %d ranks, there are %d", at_least, ranks);
+}
+
+static inline int finish(void) {
+    step("in MPI_Finalize");
+    MPI_Finalize();
+    return 0;
+}
+
+/* Byte `at` of the contents that `seed` stands for: neighbours, pages and seeds differ. */
+static inline unsigned char content(unsigned seed, size_t at) {
+    unsigned mixed = (unsigned)at * 2654435761u + seed * 40503u + (unsigned)(at >> 12);
+    return (unsigned char)(mixed >> 24);
+}
+
+static inline void fill(void *memory, size_t len, unsigned seed) {
+    unsigned char *bytes = memory;
+    for (size_t at = 0; at < len; at++) bytes[at] = content(seed, at);
+}
+
+static inline void expect(const void *memory, size_t len, unsigned seed) {
+    const unsigned char *bytes = memory;
+    for (size_t at = 0; at < len; at++)
+        REQUIRE(bytes[at] == content(seed, at), "byte %zu of %zu is %d instead of %d", at, len, bytes[at], content(seed, at));
+}
+
+static inline void expect_status(const MPI_Status *status, int source, int tag, int bytes) {
+    int count;
+    MPI_Get_count(status, MPI_BYTE, &count);
+    REQUIRE(status->MPI_SOURCE == source, "the message is from rank %d instead of %d", status->MPI_SOURCE, source);
+    REQUIRE(status->MPI_TAG == tag, "the message has tag %d instead of %d", status->MPI_TAG, tag);
+    REQUIRE(count == bytes, "the message has %d bytes instead of %d", count, bytes);
+}
+
+static inline void *memory(size_t len) {
+    void *found = malloc(len ? len : 1);
+    REQUIRE(found, "there are no %zu bytes of memory", len);
+    return found;
+}
+
+#endif
