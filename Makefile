@@ -64,6 +64,10 @@ test-fuzz: bootstrap-test ## each fuzz target for some seconds, on a stable comp
 test-kernel: bootstrap-kernel ## the interface program under Debian 12's Linux 6.1, in an emulated machine (Debian 12 only)
 	@testing/kernel/run.sh "$(TARGET)"
 
+test-mpi: bootstrap-mpi ## MPI programs under six unmodified MPI libraries, on one host and several; narrowed by MPI=, HOSTS=, PROGRAM= (testing/mpi/run); needs root
+	@testing/mpi/install $(TARGET)/mpi
+	@testing/mpi/run $(TARGET)/mpi
+
 soak: bootstrap-test ## all tests over and over for MINUTES (10), new simulated worlds as long, 10 million forged packets, a million for the interface program, each fuzz target for a minute
 	until=$$(($$(date +%s) + 60 * $(MINUTES))); rounds=0; \
 	while [ $$(date +%s) -lt $$until ]; do $(NEXTEST); rounds=$$((rounds + 1)); done; \

@@ -1,0 +1,37 @@
+"""Builds programs/ with the compiler wrapper of each library."""
+
+import glob
+import os
+import subprocess
+import sys
+
+from harness import matrix
+
+SOURCES = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "programs")
+FLAGS = "-std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread".split()
+
+
+def programs(folder, names, choice):
+    """The path of each program that is chosen, and of the first one, by (library, name)."""
+    wanted = {program.name for program in [matrix.PROGRAMS[0], *choice.programs()]}
+    return {(name, program): one(folder, name, program) for name in names for program in sorted(wanted)}
+
+
+def one(folder, name, program):
+    source, path = f"{SOURCES}/{program}.c", f"{folder}/programs/{name}/{program}"
+    wrapper = f"{folder}/{name}/bin/mpicc"
+    newest = max(os.path.getmtime(file) for file in [source, *glob.glob(f"{SOURCES}/*.h"), *existing(f"{folder}/{name}/installed")])
+    if os.path.exists(path) and os.path.getmtime(path) > newest:
+        return path
+    if not os.path.exists(wrapper):
+        sys.exit(f"run: there is no {wrapper}: testing/mpi/install {folder}")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    # Intel's wrapper knows where it is only by this.
+    environment = {**os.environ, "I_MPI_ROOT": f"{folder}/{name}"}
+    if subprocess.run([wrapper, *FLAGS, source, "-o", path], env=environment).returncode != 0:
+        sys.exit(f"run: {source} does not build under {name}")
+    return path
+
+
+def existing(path):
+    return [path] if os.path.exists(path) else []

@@ -1,0 +1,96 @@
+"""What is run: each program under each library, on each number of hosts that its processes can be divided among."""
+
+import fnmatch
+import os
+from dataclasses import dataclass, field
+
+HOSTS = (1, 2, 4)
+
+# A provider that nobody has. A library that starts all the same would use another than the one that is to be tested.
+NO_PROVIDER = "nonesuch"
+
+
+@dataclass
+class Program:
+    """One of programs/: how many processes it takes in all, and after how many seconds it counts as hanging."""
+
+    name: str
+    ranks: int
+    seconds: int = 60
+
+
+PROGRAMS = (
+    Program("pingpong", 2),
+    Program("headtohead", 2),
+    Program("ssend", 2),
+    Program("unexpected", 2, seconds=120),
+    Program("truncate", 2),
+    Program("datatypes", 2),
+    Program("cancel", 2),
+    Program("probe", 2),
+    Program("threads", 2, seconds=120),
+    Program("forked", 2),
+    Program("storm", 4, seconds=120),
+    Program("collectives", 4, seconds=120),
+    Program("rma", 4, seconds=120),
+    Program("atomics", 4, seconds=120),
+    Program("large", 2, seconds=120),
+)
+
+
+@dataclass
+class Case:
+    """One run of `with`, and whether it has to succeed."""
+
+    mpi: str
+    name: str
+    hosts: int
+    each: int
+    seconds: int
+    command: list
+    provider: str = None
+    has_to_fail: bool = False
+    environment: dict = field(default_factory=dict)
+    # What the program has to have written for its exit status to be believed, a regular expression.
+    proof: str = ""
+    watched: str = ""
+
+
+@dataclass
+class Choice:
+    """What MPI, HOSTS and PROGRAM of the environment leave."""
+
+    mpi: list
+    hosts: list
+    program: list
+
+    @staticmethod
+    def of_environment():
+        return Choice(*(os.environ.get(name, "").split(",") for name in ("MPI", "HOSTS", "PROGRAM")))
+
+    def names(self, names):
+        return [name for name in names if fits(name, self.mpi)]
+
+    def programs(self):
+        return [program for program in PROGRAMS if fits(program.name, self.program)]
+
+    def host_counts(self, ranks):
+        return [hosts for hosts in HOSTS if hosts <= ranks and fits(str(hosts), self.hosts)]
+
+
+def fits(name, patterns):
+    return patterns == [""] or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def cases(built, names, choice):
+    """`built` has the path of each program for each library."""
+    found = []
+    for name in names:
+        for hosts in choice.host_counts(1) if fits(NO_PROVIDER, choice.program) else []:
+            path = built[name, PROGRAMS[0].name]
+            found.append(Case(name, NO_PROVIDER, hosts, 2, 60, [path], provider=NO_PROVIDER, has_to_fail=True))
+        for program in choice.programs():
+            for hosts in choice.host_counts(program.ranks):
+                path = built[name, program.name]
+                found.append(Case(name, program.name, hosts, program.ranks // hosts, program.seconds, [path]))
+    return found
