@@ -63,10 +63,10 @@ static inline int finish(void) {
     return 0;
 }
 
-/* Byte `at` of the contents that `seed` stands for: neighbours, pages and seeds differ. */
+/* Byte `at` of the contents that `seed` stands for: neighbours and seeds differ from the first byte on. */
 static inline unsigned char content(unsigned seed, size_t at) {
-    unsigned mixed = (unsigned)at * 2654435761u + seed * 40503u + (unsigned)(at >> 12);
-    return (unsigned char)(mixed >> 24);
+    unsigned mixed = ((unsigned)at ^ (seed + 1) * 0x9e3779b1u) * 0x85ebca6bu;
+    return (unsigned char)((mixed ^ mixed >> 15) * 0xc2b2ae35u >> 24);
 }
 
 static inline void fill(void *memory, size_t len, unsigned seed) {
