@@ -16,25 +16,26 @@ class Program:
 
     name: str
     ranks: int
-    seconds: int = 60
+    seconds: int = 40
 
 
 PROGRAMS = (
     Program("pingpong", 2),
     Program("headtohead", 2),
     Program("ssend", 2),
-    Program("unexpected", 2, seconds=120),
+    Program("unexpected", 2, seconds=90),
     Program("truncate", 2),
+    Program("noroom", 2, seconds=10),
     Program("datatypes", 2),
     Program("cancel", 2),
     Program("probe", 2),
-    Program("threads", 2, seconds=120),
+    Program("threads", 2, seconds=90),
     Program("forked", 2),
-    Program("storm", 4, seconds=120),
-    Program("collectives", 4, seconds=120),
-    Program("rma", 4, seconds=120),
-    Program("atomics", 4, seconds=120),
-    Program("large", 2, seconds=120),
+    Program("storm", 4, seconds=90),
+    Program("collectives", 4, seconds=90),
+    Program("rma", 4, seconds=90),
+    Program("atomics", 4, seconds=90),
+    Program("large", 2, seconds=90),
 )
 
 

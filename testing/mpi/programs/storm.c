@@ -2,7 +2,7 @@
    for a receive of both wildcards matches the first message of whoever it takes. */
 #include "check.h"
 
-enum { MESSAGES = 4000, WINDOW = 32, MAX_LEN = 100000, TAGS = 7 };
+enum { MESSAGES = 1500, WINDOW = 32, MAX_LEN = 100000, TAGS = 7 };
 
 /* The number of the message, then its contents. */
 struct message {
