@@ -1,4 +1,7 @@
-"""The MPI libraries, and how each is told which libfabric provider to use and where to run."""
+"""The MPI libraries, and how each is told which libfabric provider to use and where to run.
+
+Each is also told to give way while it waits: a host does not know that it shares its cores with the other hosts.
+"""
 
 import os
 from dataclasses import dataclass
@@ -52,7 +55,8 @@ def hydra(folder, run):
 
 def mpich(provider):
     # Without NOLOCAL the processes of a host would not use the provider among themselves.
-    return {"FI_PROVIDER": provider, "MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"}
+    chosen = {"FI_PROVIDER": provider, "MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"}
+    return chosen | {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
 
 
 def intel(folder, provider):
@@ -63,14 +67,16 @@ def intel(folder, provider):
         "I_MPI_FABRICS": "ofi",
         # Each host would pin its processes to the same cores, the first ones.
         "I_MPI_PIN": "0",
+        "I_MPI_THREAD_YIELD": "2",
     }
 
 
 def open_mpi(folder, provider, run, shell):
     hosts = ",".join(f"{host}:{run.each}" for host in run.hosts)
-    forced = "--mca pml cm --mca mtl ofi --mca osc ^ucx"
+    # Windows too, which would else use shared memory or TCP sockets of Open MPI's own.
+    forced = "--mca pml cm --mca mtl ofi --mca osc ^ucx,sm --mca btl self,ofi --mca mpi_yield_when_idle 1"
+    chosen = f"--mca mtl_ofi_provider_include {provider} --mca btl_ofi_provider_include {provider}"
     return [
         f"{folder}/bin/mpirun", "--allow-run-as-root", *shell.split(), "--host", hosts,
-        "--map-by", "slot", "--bind-to", "none", "-n", str(run.ranks),
-        *forced.split(), "--mca", "mtl_ofi_provider_include", provider, *run.program,
+        "--map-by", "slot", "--bind-to", "none", "-n", str(run.ranks), *forced.split(), *chosen.split(), *run.program,
     ]
