@@ -5,7 +5,7 @@
 #   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, libfabric, cargo-nextest
 #   scripts/bootstrap.sh kernel  and an emulator, to test the interface program under another kernel
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
-#   scripts/bootstrap.sh mpi     what the MPI libraries take that `make test-mpi` runs, and Debian's Open MPI, one of them
+#   scripts/bootstrap.sh mpi     what the MPI libraries take that `make test-mpi` runs, Debian's Open MPI, and programs of others
 #   scripts/bootstrap.sh bench   and the peers that `make bench` measures beside BCL
 #
 # System packages come from apt (Debian 12 and later), by root or sudo; cargo's tools go to
@@ -79,6 +79,8 @@ need_mpi() {
     has gdb || missing+=(gdb)
     python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3 python3-venv)
     has mpicc.openmpi || missing+=(openmpi-bin libopenmpi-dev)
+    has NPopenmpi || missing+=(netpipe-openmpi)
+    has hpcc || missing+=(hpcc)
     install_packages "${missing[@]}"
 }
 

@@ -19,19 +19,15 @@ def programs(folder, names, choice):
 
 def one(folder, name, program):
     source, path = f"{SOURCES}/{program}.c", f"{folder}/programs/{name}/{program}"
-    wrapper = f"{folder}/{name}/bin/mpicc"
-    newest = max(os.path.getmtime(file) for file in [source, *glob.glob(f"{SOURCES}/*.h"), *existing(f"{folder}/{name}/installed")])
+    marker = f"{folder}/{name}/installed"
+    if not os.path.exists(marker):
+        sys.exit(f"run: there is no {name} in {folder}: testing/mpi/install {folder}")
+    newest = max(map(os.path.getmtime, [source, marker, *glob.glob(f"{SOURCES}/*.h")]))
     if os.path.exists(path) and os.path.getmtime(path) > newest:
         return path
-    if not os.path.exists(wrapper):
-        sys.exit(f"run: there is no {wrapper}: testing/mpi/install {folder}")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     # Intel's wrapper knows where it is only by this.
     environment = {**os.environ, "I_MPI_ROOT": f"{folder}/{name}"}
-    if subprocess.run([wrapper, *FLAGS, source, "-o", path], env=environment).returncode != 0:
+    if subprocess.run([f"{folder}/{name}/bin/mpicc", *FLAGS, source, "-o", path], env=environment).returncode != 0:
         sys.exit(f"run: {source} does not build under {name}")
     return path
-
-
-def existing(path):
-    return [path] if os.path.exists(path) else []

@@ -56,7 +56,8 @@ class Hosts:
 
 def make_host(number, name):
     """The process that holds the namespaces of a host, as seen from here."""
-    ready = f"mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && hostname {name} && ip link set lo up && echo && exec sleep infinity"
+    own = f"mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && hostname {name} && ip link set lo up"
+    ready = f"{own} && echo && exec sleep infinity"
     apart = ["unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     parent = subprocess.Popen(apart + ["--", "sh", "-c", ready], stdout=subprocess.PIPE)
     if not parent.stdout.readline():

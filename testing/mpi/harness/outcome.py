@@ -6,11 +6,11 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-from harness import matrix
+from harness import hosts, matrix
 
 WITH = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "with")
 HUNG = 124
-TOLD_LINES = 25
+TOLD_LINES = 40
 
 
 @dataclass
@@ -30,13 +30,14 @@ def of(case, folder, provider, expected):
         status = run(case, folder, provider, file)
     seconds = time.monotonic() - begin
     with open(log, errors="replace") as file:
-        said = file.read()
+        said = file.read().replace("\0", "")
     verdict, reason = judge(case, status, said), expected.reason(case)
     if reason:
         verdict = "passes" if verdict == "passed" else "known"
     print(f"{verdict:8} {case.mpi:22} {case.name:16} {case.hosts} host{'s'[:case.hosts > 1]} {seconds:6.1f} s", flush=True)
     if verdict in ("FAILED", "HUNG"):
-        print("".join(f"    {line}\n" for line in said.splitlines()[-TOLD_LINES:]) + f"    (exit status {status}; all of it: {log})", flush=True)
+        told = "".join(f"    {line}\n" for line in said.splitlines()[-TOLD_LINES:])
+        print(f"{told}    (exit status {status}; all of it: {log})", flush=True)
     elif reason:
         print(f"    {'known to fail, but did not' if verdict == 'passes' else 'known'}: {reason}", flush=True)
     return Outcome(case, verdict, seconds)
@@ -48,7 +49,9 @@ def run(case, folder, provider, log):
         "--hosts", str(case.hosts), "--each", str(case.each), "--seconds", str(case.seconds),
         *(["--watched", case.watched] if case.watched else []), *case.command,
     ]
-    return subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **case.environment}).returncode
+    return subprocess.run(
+        command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **case.environment}, preexec_fn=hosts.die_with_parent
+    ).returncode
 
 
 def judge(case, status, said):
@@ -64,7 +67,10 @@ def table(outcomes):
     lines = list(dict.fromkeys((outcome.case.name, outcome.case.hosts) for outcome in outcomes))
     cells = {(one.case.name, one.case.hosts, one.case.mpi): cell(one) for one in outcomes}
     head = f"\n{'program':16} hosts" + "".join(f"{name:>22}" for name in names)
-    body = [f"{name:16} {hosts:5}" + "".join(f"{cells.get((name, hosts, mpi), '-'):>22}" for mpi in names) for name, hosts in lines]
+    body = [
+        f"{name:16} {hosts:5}" + "".join(f"{cells.get((name, hosts, mpi), '-'):>22}" for mpi in names)
+        for name, hosts in lines
+    ]
     totals = (sum(one.seconds for one in outcomes if one.case.mpi == mpi) for mpi in names)
     return "\n".join([head, *body, f"{'in all':22}" + "".join(f"{f'{total:.0f} s':>22}" for total in totals)])
 
