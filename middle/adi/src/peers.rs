@@ -19,8 +19,8 @@ pub struct Peer {
     pub grant: Grant,
     /// System messages to it that have not left.
     pub queued: u32,
-    /// Bodies to it that are under way.
-    pub bodies: u32,
+    /// Bodies to it that are under way unasked.
+    pub unasked: u32,
     /// Messages that it was asked for and that are not here yet.
     pub asked: u32,
     /// What is to be said to it once there is room: in lanes, none of which waits for another.
@@ -84,7 +84,7 @@ impl Peers {
                 credit: Credit::default(),
                 grant: Grant::default(),
                 queued: 0,
-                bodies: 0,
+                unasked: 0,
                 asked: 0,
                 backlog: Default::default(),
                 is_waiting: false,

@@ -7,7 +7,7 @@ use super::{Completion, Ended, Engine};
 use crate::carrier::Carrier;
 use crate::credit::{Credit, Grant};
 use crate::error::Error;
-use crate::header::SPACES;
+use crate::header::{Comes, SPACES};
 use crate::matching::PeerNumber;
 use crate::peers::Task;
 use crate::slab::Id;
@@ -39,10 +39,6 @@ impl Engine {
         let Some(outgoing) = self.outgoing.get(name) else {
             return;
         };
-        let peer = &mut self.peers[outgoing.to];
-        if peer.life == outgoing.life {
-            peer.bodies -= 1;
-        }
         let result = match result {
             // The receive was shorter, or the message was discarded: that is the receiver's affair.
             Err(OpError::Truncated { .. }) => Ok(()),
@@ -56,6 +52,13 @@ impl Engine {
         let Some(outgoing) = self.outgoing.remove(name) else {
             return;
         };
+        if outgoing.comes == Comes::Unasked {
+            self.unasked -= 1;
+            let peer = &mut self.peers[outgoing.to];
+            if peer.life == outgoing.life {
+                peer.unasked -= 1;
+            }
+        }
         if let Some(kept) = outgoing.kept {
             self.kept_bytes -= kept.len();
             return;
@@ -144,7 +147,7 @@ impl Engine {
         peer.backlog.iter_mut().for_each(|lane| lane.clear());
         peer.life = peer.life.wrapping_add(1);
         peer.credit = Credit::default();
-        (peer.queued, peer.bodies, peer.asked) = (0, 0, 0);
+        (peer.queued, peer.unasked, peer.asked) = (0, 0, 0);
         self.budget.give_back(peer.grant.window());
         peer.grant = Grant::default();
         self.end_sends(number, error);

@@ -47,6 +47,8 @@ pub struct Engine {
     waiting: VecDeque<PeerNumber>,
     completions: VecDeque<Completion>,
     budget: Budget,
+    /// Bodies that are under way unasked.
+    unasked: usize,
     /// Of the bytes of messages kept for programs whose sends are complete.
     kept_bytes: usize,
     scratch: Box<[u8; SYSTEM_MAX]>,
@@ -74,6 +76,7 @@ impl Engine {
             waiting: VecDeque::new(),
             completions: VecDeque::new(),
             budget: Budget::default(),
+            unasked: 0,
             kept_bytes: 0,
             scratch: Box::new([0; SYSTEM_MAX]),
         }

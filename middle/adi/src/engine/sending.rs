@@ -15,8 +15,10 @@ use crate::slab::Id;
 
 /// System messages that may wait to leave for one peer: more would take the port's room from others.
 pub(super) const QUEUED_MAX: u32 = 64;
-/// Bodies that may be under way to one peer.
-pub(super) const BODIES_MAX: u32 = 32;
+/// Bodies that may be under way to one peer unasked. In tests fewer: there they are to be exceeded.
+const UNASKED_MAX: u32 = if cfg!(test) { 3 } else { 32 };
+/// ... and to all: they may be under way for ever, and take no room in the port from what was asked for.
+const UNASKED_IN_ALL_MAX: usize = if cfg!(test) { 5 } else { 1024 };
 /// Messages that may be announced and not gone, over all peers.
 const OUTGOING_MAX: usize = 1 << 20;
 /// Bytes kept of messages whose sends are complete, over all peers.
@@ -149,7 +151,9 @@ impl Engine {
         let peer = &self.peers[to];
         let comes = match is_short {
             true => Comes::AsData,
-            false if peer.bodies < BODIES_MAX => Comes::Unasked,
+            false if peer.unasked < UNASKED_MAX && self.unasked < UNASKED_IN_ALL_MAX => {
+                Comes::Unasked
+            }
             false => Comes::AsBody,
         };
         let name = self.outgoing.insert(Outgoing {
@@ -183,7 +187,8 @@ impl Engine {
             self.sent(&send, Ok(()));
         }
         if comes == Comes::Unasked {
-            self.peers[to].bodies += 1;
+            self.peers[to].unasked += 1;
+            self.unasked += 1;
             self.attempt(carrier, to, Task::Answer(name))?;
         }
         Ok(())
