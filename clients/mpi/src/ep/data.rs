@@ -13,6 +13,7 @@ use crate::av::Addresses;
 use crate::call::Failure;
 use crate::cq::queue;
 use crate::lock::Lock;
+use crate::log::{self, Level};
 use crate::progress::{Driver, Drivers};
 
 /// The space of messages without tags.
@@ -164,12 +165,17 @@ impl Data {
             operation.len = capacity_bytes as usize;
             overflow_len = (len_bytes - capacity_bytes) as usize;
         }
+        let text = format!("{} {}: {error}", names_of(ended.kind), ended.peer);
+        if !matches!(error, OpError::Canceled | OpError::Truncated { .. }) {
+            // MPI libraries do not show what a provider has to say.
+            log::say(Level::Warn, &text);
+        }
         if let Some(sink) = &end.sink {
             sink.push_failed(queue::Failed {
                 operation,
                 overflow_len,
                 err: code_of(&error),
-                text: format!("{} {}: {error}", names_of(ended.kind), ended.peer),
+                text,
             });
         }
         if let Some(tally) = &end.tally {

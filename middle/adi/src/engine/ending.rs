@@ -36,9 +36,6 @@ impl Engine {
 
     /// A body is in the receiver's memory, or never will be.
     pub fn body_sent(&mut self, name: Id, result: Result<(), OpError>) {
-        let Some(outgoing) = self.outgoing.get(name) else {
-            return;
-        };
         let result = match result {
             // The receive was shorter, or the message was discarded: that is the receiver's affair.
             Err(OpError::Truncated { .. }) => Ok(()),
