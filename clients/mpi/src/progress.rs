@@ -1,7 +1,7 @@
 //! Who makes operations go on: whoever reads a queue or a counter, or waits for it, looks at the endpoints whose operations end
 //! there.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ pub trait Driver: Send + Sync {
     ///
     /// # Errors
     /// If none can be had.
-    fn descriptor(&self) -> Result<OwnedFd, Failure>;
+    fn descriptor(&self) -> Result<Fd, Failure>;
 }
 
 /// The endpoints of one queue or counter.
@@ -38,7 +38,7 @@ pub struct Drivers {
 pub struct Listed {
     driver: Arc<dyn Driver>,
     /// Its descriptor, once it is in the bed.
-    descriptor: Option<OwnedFd>,
+    descriptor: Option<Fd>,
 }
 
 struct Bed {

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use bcl_adi::{Completion, Ended, Endpoint, Error, OpError, SharedEndpoint};
+use bcl_os::Fd;
 
 use super::bound::End;
 use crate::abi::*;
@@ -81,14 +81,16 @@ impl Driver for Data {
         });
     }
 
-    fn descriptor(&self) -> Result<OwnedFd, Failure> {
+    fn descriptor(&self) -> Result<Fd, Failure> {
         let copy = self.port.with(|endpoint| {
             let descriptor = endpoint.fd()?;
-            Ok(descriptor.try_clone_to_owned())
+            Ok(Fd::second(descriptor))
         });
-        let failed = |text: String| Failure::new(FI_EIO, text);
-        copy.map_err(|error| failed(error.to_string()))?
-            .map_err(|error| failed(format!("no descriptor of the endpoint: {error}")))
+        copy.map_err(|error| Failure::new(FI_EIO, error.to_string()))?
+            .map_err(|errno| {
+                let text = format!("no descriptor of the endpoint can be had: {errno}");
+                Failure::new(errno.raw_os_error(), text)
+            })
     }
 }
 

@@ -22,14 +22,12 @@ pub(super) unsafe extern "C" fn control(
     command: c_int,
     _argument: *mut c_void,
 ) -> c_int {
-    call::status("fi_control", || {
-        // SAFETY: an endpoint of ours, by the contract of the caller.
-        let ep: &Ep = unsafe { of(ep) };
-        match command {
-            FI_ENABLE => ep.enable(),
-            _ => Err(unknown_command::<Ep>(command)),
-        }
-    })
+    // SAFETY: an endpoint of ours, by the contract of the caller.
+    let ep: &Ep = unsafe { of(ep) };
+    match command {
+        FI_ENABLE => call::status("fi_enable", || ep.enable()),
+        _ => call::status("fi_control", || Err(unknown_command::<Ep>(command))),
+    }
 }
 
 impl Ep {

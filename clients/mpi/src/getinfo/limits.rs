@@ -12,20 +12,11 @@ pub const DOMAIN_CAPS: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 
 /// What messages do if nobody says which of it.
 pub const DIRECTIONS: u64 = FI_SEND | FI_RECV;
-/// The same of one-sided access.
-pub const RMA_DIRECTIONS: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 /// Capabilities of the sending half.
-pub const TX_CAPS: u64 = MESSAGES | FI_RMA | FI_SEND | FI_READ | FI_WRITE;
+pub const TX_CAPS: u64 = MESSAGES | FI_SEND;
 /// Of the receiving half.
-pub const RX_CAPS: u64 = MESSAGES
-    | FI_RMA
-    | FI_RECV
-    | FI_REMOTE_READ
-    | FI_REMOTE_WRITE
-    | FI_MULTI_RECV
-    | FI_DIRECTED_RECV
-    | FI_SOURCE;
+pub const RX_CAPS: u64 = MESSAGES | FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE;
 
 /// How operations may be asked to complete.
 pub const TX_FLAGS: u64 =
@@ -33,8 +24,8 @@ pub const TX_FLAGS: u64 =
 /// The same of receives.
 pub const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
 
-/// Messages come in order; one-sided operations on a window take effect in order ([SEM-5.2]). So do atomic ones, of which
-/// there are none yet: MPICH asks for their order before it looks whether it has them.
+/// Messages come in order. So do one-sided and atomic operations, of which there are none yet: MPICH asks for their order
+/// before it looks whether it has them.
 pub const MSG_ORDER: u64 = FI_ORDER_SAS | RMA_ORDER | ATOMIC_ORDER;
 const RMA_ORDER: u64 = FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
 const ATOMIC_ORDER: u64 =

@@ -66,6 +66,7 @@ fn check_names(hints: &Hints) -> Result<(), String> {
 
 fn check_caps(caps: u64) -> Result<(), String> {
     const ABSENT: &[(u64, &str)] = &[
+        (FI_RMA, "FI_RMA"),
         (FI_ATOMIC, "FI_ATOMIC"),
         (1 << 5, "FI_MULTICAST"),
         (1 << 6, "FI_COLLECTIVE"),
@@ -99,9 +100,6 @@ fn caps_of(asked: u64) -> u64 {
     let mut caps = asked | DOMAIN_CAPS;
     if asked & (FI_MSG | FI_TAGGED) != 0 && asked & DIRECTIONS == 0 {
         caps |= DIRECTIONS;
-    }
-    if asked & FI_RMA != 0 && asked & RMA_DIRECTIONS == 0 {
-        caps |= RMA_DIRECTIONS;
     }
     caps
 }

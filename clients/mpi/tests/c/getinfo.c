@@ -73,7 +73,7 @@ static void openmpi(void) {
 }
 
 static void intel(void) {
-    struct fi_info *hints = hints_for(FI_TAGGED | FI_MSG | FI_RMA | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM);
+    struct fi_info *hints = hints_for(FI_TAGGED | FI_MSG | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM);
     struct fi_info *info;
     hints->mode = FI_CONTEXT;
     hints->domain_attr->threading = FI_THREAD_ENDPOINT;

@@ -40,6 +40,7 @@ impl Installed {
         let output = Command::new(program.as_ref())
             .args(arguments)
             .env("FI_PROVIDER_PATH", self.folder.path())
+            .env("BCL_DIR", self.folder.path().join("ports"))
             .env_remove("FI_PROVIDER")
             .env_remove("FI_LOG_LEVEL")
             .envs(environment.iter().copied())
