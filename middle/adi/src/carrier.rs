@@ -6,7 +6,8 @@ use bcl_types::Address;
 use crate::memory::Memory;
 use crate::slab::Id;
 
-/// The calls on a port that the middle layer makes. None of them blocks.
+/// The calls on a port that the middle layer makes. None of them blocks. What a port has to tell, it tells by the calls of an
+/// [`Engine`](crate::Engine).
 ///
 /// [`Error::QueueFull`] of any of them means that nothing has happened, and that it is to be tried again later. Sending says so
 /// as long as the end of a peer is to be told: what would be sent belongs to the old connection, and would go by a new one.

@@ -41,6 +41,10 @@ impl Budget {
     pub fn give_back(&mut self, window: u32) {
         self.0 += window;
     }
+
+    pub fn left(&self) -> u32 {
+        self.0
+    }
 }
 
 /// Our credit with a peer. Counts are modulo 2^32, and windows far shorter.
@@ -113,6 +117,11 @@ impl Grant {
     pub fn consume(&mut self, charge: u32) -> bool {
         self.consumed = self.consumed.wrapping_add(charge);
         self.limit().wrapping_sub(self.told) >= self.window / 2
+    }
+
+    /// What of it is waiting for a receive.
+    pub fn charged(&self) -> u32 {
+        self.received.wrapping_sub(self.consumed)
     }
 
     /// What the peer is told with whatever is said to it.

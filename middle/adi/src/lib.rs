@@ -7,7 +7,8 @@
 //!
 //! Read on with `engine`, the books, which do nothing by themselves; `matching`, how receives and messages find each other;
 //! `credit`; `header`, what is said between endpoints; `bodies` and [`Endpoint`], which join the books to a port; `guard` and
-//! [`SharedEndpoint`], for threads and for programs that compute.
+//! [`SharedEndpoint`], for threads and for programs that compute. Ports of another kind, as a simulator has them, are a
+//! [`Carrier`], and join themselves to an [`Engine`].
 
 mod bodies;
 mod carrier;
@@ -24,13 +25,15 @@ mod peers;
 mod shared;
 mod slab;
 
-pub use bcl_raw::{Options, PIECES_MAX, Piece, RegionPlace};
+pub use bcl_raw::{Error as PortError, Options, PIECES_MAX, Piece, RegionPlace};
 pub use bcl_types::{Address, OpError};
+pub use carrier::Carrier;
 pub use completion::{Completion, Ended, Probed};
 pub use endpoint::Endpoint;
-pub use engine::{Receive, Send, Source, Wanted, When};
+pub use engine::{Depths, Engine, Receive, Send, Source, Wanted, When};
 pub use error::Error;
 pub use guard::Progress;
 pub use header::{EAGER_MAX, SPACES};
 pub use memory::Memory;
 pub use shared::SharedEndpoint;
+pub use slab::Id;

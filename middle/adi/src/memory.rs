@@ -136,7 +136,7 @@ impl Memory {
     /// # Safety
     /// The memory can be read, is at least as long, and does not overlap `to`.
     #[inline]
-    pub(crate) unsafe fn gather(&self, to: &mut [u8]) {
+    pub unsafe fn gather(&self, to: &mut [u8]) {
         // SAFETY: by the contract.
         unsafe { self.pieces().copy_out(0, to.len(), to.as_mut_ptr()) }
     }
@@ -146,7 +146,7 @@ impl Memory {
     /// # Safety
     /// The memory can be written, is at least as long, and does not overlap `from`.
     #[inline]
-    pub(crate) unsafe fn scatter(&self, from: &[u8]) {
+    pub unsafe fn scatter(&self, from: &[u8]) {
         // SAFETY: by the contract.
         unsafe { self.pieces().copy_in(0, from.len(), from.as_ptr()) }
     }

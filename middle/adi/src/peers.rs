@@ -93,6 +93,11 @@ impl Peers {
             (peers.len() - 1) as PeerNumber
         })
     }
+
+    /// All of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, Peer> {
+        self.peers.iter()
+    }
 }
 
 impl Index<PeerNumber> for Peers {

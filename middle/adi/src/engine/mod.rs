@@ -5,6 +5,7 @@
 //! `meeting` and `multi`.
 
 mod arriving;
+mod depths;
 mod ending;
 mod meeting;
 mod multi;
@@ -26,10 +27,14 @@ use crate::matching::{PeerNumber, Posted, Seeded, Unexpected};
 use crate::peers::Peers;
 use crate::slab::{Id, Slab};
 
+pub use depths::Depths;
 pub use receiving::{Receive, Source, Wanted};
 pub use sending::{Send, When};
 
-/// Everything that an endpoint knows.
+/// Everything that an endpoint knows: its books, for whoever has a port of another kind. What the port has to tell goes to
+/// [`arrived`](Self::arrived), [`body_received`](Self::body_received), [`system_sent`](Self::system_sent),
+/// [`body_sent`](Self::body_sent), [`peer_up`](Self::peer_up) and [`peer_gone`](Self::peer_gone); where it has room again,
+/// [`catch_up`](Self::catch_up) uses it.
 #[derive(Debug)]
 pub struct Engine {
     address: Address,
@@ -88,6 +93,7 @@ impl Engine {
         self.completions.pop_front()
     }
 
+    /// Whether there is such.
     pub fn has_completions(&self) -> bool {
         !self.completions.is_empty()
     }
@@ -104,43 +110,5 @@ impl Engine {
     /// Whether sends have ended for the program whose message is still here.
     pub fn owes_messages(&self) -> bool {
         self.kept_bytes > 0 || !self.waiting.is_empty()
-    }
-}
-
-/// What tests ask.
-#[cfg(test)]
-impl Engine {
-    fn is_at_fault(&mut self, peer: Address) -> bool {
-        let number = self.peers.number_of(peer);
-        self.peers[number].fault.is_some()
-    }
-
-    fn has_backlog(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// Bytes of messages that no receive has met.
-    fn unexpected_bytes(&self) -> usize {
-        let messages = self
-            .spaces
-            .iter()
-            .flat_map(|space| space.unexpected.values());
-        let here = messages.map(|message| match &message.lies {
-            meeting::Lies::Here(bytes, _) => bytes.len(),
-            _ => 0,
-        });
-        here.sum()
-    }
-
-    /// Whether a message of the peer waits here, whole.
-    fn holds(&mut self, peer: Address, data: Option<u64>, bytes: &[u8]) -> bool {
-        let number = self.peers.number_of(peer);
-        let is_it = |from, message: &meeting::Message| match &message.lies {
-            meeting::Lies::Here(kept, _) => {
-                from == number && message.envelope.data == data && **kept == *bytes
-            }
-            _ => false,
-        };
-        self.spaces[0].unexpected.any(is_it)
     }
 }

@@ -122,26 +122,19 @@ impl<T> Unexpected<T> {
         Some((source, tag, value))
     }
 
-    /// Those that `wanted` picks, in no order.
-    pub fn find(&self, wanted: impl Fn(PeerNumber, &T) -> bool) -> impl Iterator<Item = Id> {
-        let entries = self.entries.iter();
-        entries.filter_map(move |(id, entry)| wanted(entry.source, &entry.value).then_some(id))
-    }
-}
-
-/// What tests ask.
-#[cfg(test)]
-impl<T> Unexpected<T> {
+    #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
+    /// All that waits, in no order.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().map(|(_, entry)| &entry.value)
     }
 
-    pub fn any(&self, is_it: impl Fn(PeerNumber, &T) -> bool) -> bool {
-        let mut entries = self.entries.iter();
-        entries.any(|(_, entry)| is_it(entry.source, &entry.value))
+    /// Those that `wanted` picks, in no order.
+    pub fn find(&self, wanted: impl Fn(PeerNumber, &T) -> bool) -> impl Iterator<Item = Id> {
+        let entries = self.entries.iter();
+        entries.filter_map(move |(id, entry)| wanted(entry.source, &entry.value).then_some(id))
     }
 }

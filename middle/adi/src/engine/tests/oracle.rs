@@ -1,4 +1,4 @@
-//! What a receiver should do, by going through lists.
+//! What a receiver should do, by going through lists. The simulator (`testing/sim`) has the same file.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,6 +9,8 @@ pub struct Sent {
     pub tag: u64,
     pub data: Option<u64>,
     pub bytes: Vec<u8>,
+    /// It was announced, and lies with its sender until it has met a receive.
+    pub is_announced: bool,
 }
 
 #[derive(Debug)]
@@ -24,8 +26,7 @@ pub struct Posted {
 
 impl Posted {
     fn fits(&self, message: &Sent) -> bool {
-        self.from.is_none_or(|from| from == message.from)
-            && (self.tag ^ message.tag) & !self.ignore == 0
+        fits(self.from, self.tag, self.ignore, message)
     }
 }
 
@@ -58,6 +59,13 @@ impl Oracle {
         }
     }
 
+    /// The connection with a peer has ended: receives that want this peer alone, and messages that lie with it, are no more.
+    pub fn lose(&mut self, peer: usize) {
+        self.posted.retain(|posted| posted.from != Some(peer));
+        self.waiting
+            .retain(|sent| sent.from != peer || !sent.is_announced);
+    }
+
     fn meet(&mut self, place: usize, message: Sent) {
         let posted = &mut self.posted[place];
         posted.free -= message.bytes.len().min(posted.free);
@@ -74,10 +82,13 @@ impl Oracle {
     }
 
     /// Takes the oldest out that fits.
-    pub fn claim(&mut self, from: Option<usize>, tag: u64) -> Option<Sent> {
-        let wanted =
-            |message: &Sent| from.is_none_or(|from| from == message.from) && message.tag == tag;
+    pub fn claim(&mut self, from: Option<usize>, tag: u64, ignore: u64) -> Option<Sent> {
+        let wanted = |message: &Sent| fits(from, tag, ignore, message);
         let place = self.waiting.iter().position(wanted)?;
         Some(self.waiting.remove(place))
     }
+}
+
+fn fits(from: Option<usize>, tag: u64, ignore: u64, message: &Sent) -> bool {
+    from.is_none_or(|from| from == message.from) && (tag ^ message.tag) & !ignore == 0
 }

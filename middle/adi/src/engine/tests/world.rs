@@ -156,6 +156,7 @@ impl World {
             tag,
             data: (data || len < 8).then_some(context),
             bytes,
+            is_announced: false,
         };
         let party = &mut self.parties[from];
         let mut lent = sent.bytes.clone();
@@ -237,7 +238,7 @@ impl World {
     fn claim(&mut self, at: usize, from: Option<usize>, tag: u64, discards: bool) {
         let party = &mut self.parties[at];
         let found = party.engine.claim(&wanted(from, tag, 0)).unwrap();
-        let due = party.oracle.claim(from, tag);
+        let due = party.oracle.claim(from, tag, 0);
         assert_eq!(found.is_some(), due.is_some());
         let (Some((probed, claim)), Some(due)) = (found, due) else {
             return;
@@ -291,18 +292,19 @@ impl World {
         let party = &mut self.parties[to];
         let is_message = matches!(bytes[1], 1 | 2);
         if is_message {
-            let sent = party
+            let mut sent = party
                 .flying
                 .get_mut(&from)
                 .and_then(VecDeque::pop_front)
                 .unwrap();
+            sent.is_announced = bytes[1] == 2;
             party.oracle.arrived(sent);
         }
         party
             .engine
             .arrived(&mut party.socket, address(from), tag, &bytes)
             .unwrap();
-        assert!(!party.engine.is_at_fault(address(from)));
+        assert_eq!(party.engine.depths().faults, 0);
     }
 
     fn catch_up(&mut self, at: usize) {
@@ -342,11 +344,8 @@ impl World {
             oracle,
             ..
         } = &mut self.parties[at];
-        oracle.posted.retain(|posted| posted.from != Some(peer));
+        oracle.lose(peer);
         engine.peer_gone(socket, address(peer), BROKEN).unwrap();
-        oracle.waiting.retain(|sent| {
-            sent.from != peer || engine.holds(address(peer), sent.data, &sent.bytes)
-        });
     }
 
     /// Everything that is under way arrives.
@@ -390,7 +389,10 @@ impl World {
         network.systems.values().all(VecDeque::is_empty)
             && network.news.iter().all(VecDeque::is_empty)
             && !network.bodies.iter().any(expected)
-            && self.parties.iter().all(|party| !party.engine.has_backlog())
+            && self
+                .parties
+                .iter()
+                .all(|party| party.engine.depths().backlogs == 0)
     }
 
     fn take_completions(&mut self, at: usize) {
@@ -462,7 +464,7 @@ impl World {
     }
 
     pub fn kept_bytes(&self, at: usize) -> usize {
-        self.parties[at].engine.unexpected_bytes()
+        self.parties[at].engine.depths().unexpected_bytes
     }
 }
 
