@@ -1,7 +1,8 @@
 //! The books against plain lists, in worlds of three endpoints whose network does whatever a port may do, in whatever order.
 
+#[path = "../../../testing/lists.rs"]
+mod lists;
 mod network;
-mod oracle;
 mod world;
 
 use proptest::prelude::*;

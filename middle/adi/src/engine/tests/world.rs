@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use bcl_types::{Cause, OpError, Random};
 
+use super::lists::{Oracle, Posted, Sent};
 use super::network::{Network, News, Socket, System, address};
-use super::oracle::{Oracle, Posted, Sent};
 use crate::completion::{Completion, Ended};
 use crate::engine::{Engine, Receive, Send, Source, Wanted, When};
 use crate::error::Error;
@@ -156,7 +156,7 @@ impl World {
             tag,
             data: (data || len < 8).then_some(context),
             bytes,
-            is_announced: false,
+            ..Sent::default()
         };
         let party = &mut self.parties[from];
         let mut lent = sent.bytes.clone();
@@ -217,6 +217,7 @@ impl World {
             from,
             tag,
             ignore,
+            used: 0,
             free: len,
             multi: least,
         });
@@ -438,7 +439,7 @@ impl World {
                     let len = sent.bytes.len();
                     (address(sent.from), sent.tag, sent.data)
                         == (completion.peer, completion.tag, completion.data)
-                        && completion.len_bytes == len as u64
+                        && (completion.len_bytes, offset_bytes) == (len as u64, sent.offset)
                         && (result.is_err() || lent[offset_bytes..].starts_with(&sent.bytes))
                 };
                 let place = due
@@ -461,6 +462,11 @@ impl World {
 
     pub fn received(&self, at: usize) -> usize {
         self.parties[at].received
+    }
+
+    /// Bodies that are under way.
+    pub fn bodies(&self) -> usize {
+        self.network.borrow().bodies.len()
     }
 
     pub fn kept_bytes(&self, at: usize) -> usize {

@@ -1,9 +1,9 @@
-//! What a receiver should do, by going through lists. The simulator (`testing/sim`) has the same file.
+//! What a receiver should do, by going through lists. Tests of the books have this file in common with simulated worlds.
 
 use std::collections::{BTreeMap, VecDeque};
 
 /// A message as its sender has sent it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sent {
     pub from: usize,
     pub tag: u64,
@@ -11,6 +11,10 @@ pub struct Sent {
     pub bytes: Vec<u8>,
     /// It was announced, and lies with its sender until it has met a receive.
     pub is_announced: bool,
+    /// It came after so many ends of its sender.
+    pub life: u32,
+    /// Where in the memory that it has met it begins.
+    pub offset: usize,
 }
 
 #[derive(Debug)]
@@ -19,8 +23,10 @@ pub struct Posted {
     pub from: Option<usize>,
     pub tag: u64,
     pub ignore: u64,
-    /// Bytes that are left, and the least that must be left for another message; `None`: it takes one.
+    /// Bytes that messages have, and bytes that are left.
+    pub used: usize,
     pub free: usize,
+    /// The least that must be left for another message; `None`: it takes one.
     pub multi: Option<usize>,
 }
 
@@ -50,6 +56,7 @@ impl Oracle {
     pub fn post(&mut self, posted: Posted) {
         self.posted.push(posted);
         let place = self.posted.len() - 1;
+        // It is the last, and is there as long as it takes more.
         while let Some(posted) = self.posted.get(place) {
             let Some(found) = self.waiting.iter().position(|message| posted.fits(message)) else {
                 break;
@@ -66,9 +73,12 @@ impl Oracle {
             .retain(|sent| sent.from != peer || !sent.is_announced);
     }
 
-    fn meet(&mut self, place: usize, message: Sent) {
+    fn meet(&mut self, place: usize, mut message: Sent) {
         let posted = &mut self.posted[place];
-        posted.free -= message.bytes.len().min(posted.free);
+        let taken = message.bytes.len().min(posted.free);
+        message.offset = posted.used;
+        posted.used += taken;
+        posted.free -= taken;
         let stays = posted
             .multi
             .is_some_and(|least| posted.free >= least.max(1));
