@@ -13,6 +13,9 @@ use crate::slab::Id;
 /// Channel of all bodies. The name that their sender has for them is their immediate data.
 const CHANNEL: u16 = 1;
 
+/// Operations of the port that bodies may be which nobody has asked for: they end when their receivers please.
+const UNASKED_MAX: usize = QUEUE_DEPTH / 2;
+
 /// A body, by its sender and its name there.
 type Key = (u64, u64);
 
@@ -98,6 +101,10 @@ impl Carrier for RawPort<Bodies> {
         }
         self.matcher().expected.insert(key, target);
         Ok(())
+    }
+
+    fn unasked_max(&self) -> usize {
+        UNASKED_MAX
     }
 
     /// The port tells of the end under a name that nobody knows by then.

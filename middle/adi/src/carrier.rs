@@ -41,6 +41,10 @@ pub trait Carrier {
         incoming: Id,
     ) -> Result<(), Error>;
 
+    /// Bodies that may wait with it for memory of their receivers, for all of these together. It has room for more than these
+    /// are, or what was asked for could not leave while they wait.
+    fn unasked_max(&self) -> usize;
+
     /// Takes the memory back, of which nothing has been used, and nothing is told of it any more. False: it has met the body.
     fn take_back(&mut self, from: Address, name: Id) -> bool;
 }

@@ -19,7 +19,7 @@ pub struct Peer {
     pub grant: Grant,
     /// System messages to it that have not left.
     pub queued: u32,
-    /// Bodies to it that are under way unasked.
+    /// Bodies to it that are under way, and were not asked for.
     pub unasked: u32,
     /// Messages that it was asked for and that are not here yet.
     pub asked: u32,

@@ -42,6 +42,8 @@ pub struct Engine {
     spaces: [Space; SPACES],
     /// Messages that were announced and have not gone.
     outgoing: Slab<sending::Outgoing>,
+    /// Of these, bodies that nobody has asked for.
+    unasked: usize,
     /// Messages that have met a receive and are not here yet.
     incoming: Slab<meeting::Incoming>,
     /// Of these, the ones that come as DATA.
@@ -74,6 +76,7 @@ impl Engine {
             peers: Peers::default(),
             spaces: Default::default(),
             outgoing: Slab::default(),
+            unasked: 0,
             incoming: Slab::default(),
             awaited: HashMap::default(),
             claimed: Slab::default(),

@@ -15,10 +15,8 @@ use crate::slab::Id;
 
 /// System messages that may wait to leave for one peer: more would take the port's room from others.
 pub(super) const QUEUED_MAX: u32 = 64;
-/// Bodies that may be under way to one peer unasked. In tests fewer: there they are to be exceeded.
-const UNASKED_MAX: u32 = if cfg!(test) { 3 } else { 32 };
-/// ... and to all: they may be under way for ever, and take no room in the port from what was asked for.
-const UNASKED_IN_ALL_MAX: usize = if cfg!(test) { 5 } else { 1024 };
+/// Bodies that may be under way to one peer which it has not asked for.
+pub(super) const UNASKED_MAX: u32 = 32;
 /// Messages that may be announced and not gone, over all peers.
 const OUTGOING_MAX: usize = 1 << 20;
 /// Bytes kept of messages whose sends are complete, over all peers.
@@ -151,7 +149,7 @@ impl Engine {
         let peer = &self.peers[to];
         let comes = match is_short {
             true => Comes::AsData,
-            false if peer.unasked < UNASKED_MAX && self.unasked < UNASKED_IN_ALL_MAX => {
+            false if peer.unasked < UNASKED_MAX && self.unasked < carrier.unasked_max() => {
                 Comes::Unasked
             }
             false => Comes::AsBody,

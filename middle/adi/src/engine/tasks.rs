@@ -163,6 +163,7 @@ impl Engine {
                 }
                 Ok(progress)
             }
+            // Those that were asked for wait for none that were not: their memory is there, that of the others may never be.
             Comes::AsBody | Comes::Unasked => {
                 let address = self.peers[peer].address;
                 // SAFETY: as above.

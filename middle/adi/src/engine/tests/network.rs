@@ -12,6 +12,9 @@ use crate::carrier::Carrier;
 use crate::memory::Memory;
 use crate::slab::Id;
 
+/// Bodies that may wait with each endpoint for their receivers.
+pub const UNASKED_MAX: usize = 40;
+
 /// News for an endpoint.
 #[derive(Debug)]
 pub enum News {
@@ -134,6 +137,10 @@ impl Carrier for Socket {
         let before = self.network.borrow_mut().expected.insert(key, memory);
         assert!(before.is_none(), "two memories for one body");
         Ok(())
+    }
+
+    fn unasked_max(&self) -> usize {
+        UNASKED_MAX
     }
 
     fn take_back(&mut self, from: Address, name: u64) -> bool {
