@@ -1,5 +1,6 @@
 //! An endpoint: the books and the port that they are kept for.
 
+use std::hash::{BuildHasher, RandomState};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -38,7 +39,8 @@ impl Endpoint {
     /// As [`Options::open`].
     pub fn open(options: Options) -> Result<Self, Error> {
         let port = options.open_with(Bodies::default())?;
-        let engine = Engine::new(port.address());
+        let first_name = RandomState::new().hash_one(0) as u32;
+        let engine = Engine::new(port.address(), first_name);
         Ok(Self {
             engine,
             port,

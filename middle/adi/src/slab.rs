@@ -6,20 +6,28 @@ pub type Id = u64;
 /// A table whose places are used again, under other names.
 #[derive(Debug)]
 pub struct Slab<T> {
+    /// What a place is said to have been used before.
+    first: u32,
     slots: Vec<(u32, Option<T>)>,
     free: Vec<u32>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-        }
+        Self::starting(0)
     }
 }
 
 impl<T> Slab<T> {
+    /// One whose places are said to have been used so often: what is in it has other names than in one that starts elsewhere.
+    pub fn starting(first: u32) -> Self {
+        Self {
+            first,
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
     /// How many things are in it.
     #[inline]
     pub fn len(&self) -> usize {
@@ -32,7 +40,7 @@ impl<T> Slab<T> {
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
-                self.slots.push((0, None));
+                self.slots.push((self.first, None));
                 (self.slots.len() - 1) as u32
             }
         };

@@ -69,13 +69,14 @@ struct Space {
 }
 
 impl Engine {
-    /// That of an endpoint with this address.
-    pub fn new(address: Address) -> Self {
+    /// That of an endpoint with this address. Its names for messages begin at `first_name`, drawn at random: an endpoint that
+    /// had the address before has used others, of which bodies may still be told ([ADI-2.2]).
+    pub fn new(address: Address, first_name: u32) -> Self {
         Self {
             address,
             peers: Peers::default(),
             spaces: Default::default(),
-            outgoing: Slab::default(),
+            outgoing: Slab::starting(first_name),
             unasked: 0,
             incoming: Slab::default(),
             awaited: HashMap::default(),

@@ -5,8 +5,14 @@ mod lists;
 mod network;
 mod world;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use proptest::prelude::*;
 
+use super::{Engine, Send, When};
+use crate::memory::Memory;
+use network::{Network, Socket, address};
 use world::{Step, World};
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -113,4 +119,34 @@ fn a_body_that_was_asked_for_waits_for_none_that_was_not() {
     });
     world.settle();
     assert_eq!(world.received(1), 1);
+}
+
+/// ADI-2.2: a program that has not looked yet cannot take a body for one that an endpoint with the same address had before.
+#[test]
+fn an_endpoint_has_other_names_than_the_one_before() {
+    let name = |first_name| {
+        let network = Rc::new(RefCell::new(Network::default()));
+        let mut engine = Engine::new(address(0), first_name);
+        let mut socket = Socket {
+            at: 0,
+            network: Rc::clone(&network),
+        };
+        let mut bytes = [0; 10_000];
+        let send = Send {
+            to: address(1),
+            space: 0,
+            tag: 0,
+            data: None,
+            memory: Memory::one(bytes.as_mut_ptr(), bytes.len()),
+            context: 0,
+            when: When::Reusable,
+            quiet: false,
+        };
+        // SAFETY: nobody looks at it any more when this returns.
+        unsafe { engine.send(&mut socket, send) }.unwrap();
+        let network = network.borrow();
+        network.bodies[0].name
+    };
+    assert_eq!(name(7), name(7));
+    assert_ne!(name(7), name(8));
 }

@@ -85,7 +85,7 @@ impl World {
     pub fn new() -> Self {
         let network = Rc::new(RefCell::new(Network::default()));
         let party = |at| Party {
-            engine: Engine::new(address(at)),
+            engine: Engine::new(address(at), at as u32),
             socket: Socket {
                 at,
                 network: Rc::clone(&network),
