@@ -9,6 +9,7 @@
 //! - [`Plan`]: what is going to happen in a world, and the kinds of worlds.
 //! - [`party`]: what a world asks of an implementation of the protocol.
 //! - [`port`]: the implementation that matters, an endpoint of `bcl-proto`.
+//! - [`TaggedPort`]: tagged messages (`bcl-adi`) over the same, with a program of its own.
 //! - [`World`]: all of it together.
 
 pub mod net;
@@ -17,9 +18,11 @@ pub mod party;
 mod plan;
 pub mod port;
 mod schedule;
+mod tagged;
 mod world;
 
 pub use plan::{Choice, KINDS, Mix, Plan, Traffic, Upset};
 pub use port::SimPort;
 pub use schedule::Schedule;
+pub use tagged::{Ledger, TaggedPort, Tally};
 pub use world::{Goodput, Report, Streams, Trace, World, Wrong};

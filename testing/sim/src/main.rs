@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bcl_sim::net::{Datagram, Fate};
 use bcl_sim::party::Party;
-use bcl_sim::{KINDS, Plan, Report, SimPort, World, Wrong};
+use bcl_sim::{KINDS, Plan, Report, SimPort, TaggedPort, World, Wrong};
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
@@ -29,6 +29,9 @@ struct Options {
     /// With interface programs in front of some ports.
     #[arg(long)]
     interfaces: bool,
+    /// With programs that exchange tagged messages.
+    #[arg(long)]
+    tagged: bool,
     /// Print a time line: what programs ask for and are told, and what becomes of each packet.
     #[arg(long)]
     trace: bool,
@@ -78,11 +81,17 @@ fn run_one(kind: &str, seed: u64, options: &Options) -> Result<Report, Box<Wrong
         unreachable!("{kind} is in the list of kinds");
     };
     plan.interfaces = options.interfaces;
-    let trace = options.trace;
+    if options.tagged {
+        return run_plan::<TaggedPort>(plan.with_tagged(), options.trace);
+    }
+    run_plan::<SimPort>(plan, options.trace)
+}
+
+fn run_plan<P: Party>(plan: Plan, trace: bool) -> Result<Report, Box<Wrong>> {
     if trace {
         line(&format!("{plan:?}"));
     }
-    let mut world = World::<SimPort>::new(plan);
+    let mut world = World::<P>::new(plan);
     if trace {
         world.trace(Box::new(stamped));
         let observer = |at_ns, fate, datagram: &Datagram| packet(at_ns, fate, datagram);

@@ -5,7 +5,8 @@
 
 use std::net::SocketAddr;
 
-use crate::oracle::{Life, Seat};
+use crate::Traffic;
+use crate::oracle::{Life, Seat, Violation};
 
 /// What a process knows when it begins.
 #[derive(Debug, Clone)]
@@ -16,6 +17,8 @@ pub struct Setup {
     pub life: Life,
     /// The addresses of all seats, its own included.
     pub addresses: Vec<SocketAddr>,
+    /// What its program does, if the party has one of its own.
+    pub traffic: Traffic,
     /// The key of its job.
     pub job_key: [u8; 32],
     /// Whatever the process has to draw, it draws from this.
@@ -160,6 +163,12 @@ pub enum News {
     PeerUp(Seat),
     /// A connection is gone, and why.
     PeerGone(Seat, String),
+    /// A program of the party's own was told something, in words.
+    Own(String),
+    /// Something that it had to do with a peer has failed as if the peer were gone.
+    Failed(Seat, String),
+    /// It was told what cannot be.
+    Wrong(String),
 }
 
 /// How much an implementation holds at this moment.
@@ -177,8 +186,12 @@ pub struct Held {
 
 /// One port of one process. It is given the time and never asks for it.
 pub trait Party: Sized {
+    /// What all parties of a world know, beside what the network tells them: that is how those with programs of their own
+    /// find out what is wrong.
+    type Common: Default;
+
     /// A process begins.
-    fn start(now_ns: u64, setup: &Setup) -> Self;
+    fn start(now_ns: u64, setup: &Setup, common: &Self::Common) -> Self;
 
     /// A datagram has come.
     fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &mut [u8]);
@@ -241,6 +254,21 @@ pub trait Party: Sized {
 
     /// How much it holds.
     fn held(&self) -> Held;
+
+    /// Whether a program of its own has no wishes left.
+    fn is_idle(&self) -> bool {
+        true
+    }
+
+    /// What such a program still waits for, in words.
+    fn unfinished(&self) -> String {
+        String::new()
+    }
+
+    /// Whether it is as it should be when all is over.
+    fn check_end(&self) -> Result<(), Violation> {
+        Ok(())
+    }
 
     /// A datagram in words, for time lines.
     fn describe(bytes: &[u8]) -> String;

@@ -104,12 +104,14 @@ fn calm(kind: &'static str, seed: u64, random: &mut Random) -> Plan {
             hold_ns: *random.pick(&[0, 10, 500]) * US,
             nap_ns: 0,
             all_to_one: random.one_in(5),
+            to_itself: false,
             cancels: false,
         },
         upsets: Vec::new(),
         stranger_gap_ns: None,
         two_jobs: false,
         interfaces: false,
+        tagged: None,
         dead_after_ns: 3 * S,
     }
 }

@@ -41,6 +41,8 @@ pub struct Plan {
     pub two_jobs: bool,
     /// Whether hosts have an interface program in front of their ports, each by its seed.
     pub interfaces: bool,
+    /// What programs do that exchange tagged messages, in the place of those that use ports themselves.
+    pub tagged: Option<Traffic>,
     /// After how long a silent peer is taken for dead.
     pub dead_after_ns: u64,
 }
@@ -70,6 +72,8 @@ pub struct Traffic {
     pub nap_ns: u64,
     /// Whether everybody talks to seat 0 only.
     pub all_to_one: bool,
+    /// Whether programs that exchange tagged messages have some for themselves.
+    pub to_itself: bool,
     /// Whether programs want messages back that they have sent.
     pub cancels: bool,
 }
@@ -171,6 +175,19 @@ impl Plan {
     /// The same with interface programs.
     pub fn with_interfaces(mut self) -> Self {
         self.interfaces = true;
+        self
+    }
+
+    /// The same with programs that exchange tagged messages, as often and as long ones.
+    pub fn with_tagged(mut self) -> Self {
+        self.tagged = Some(Traffic {
+            // The ends of a connection with itself that is lost come one after the other.
+            to_itself: !self.may_lose_peers(),
+            ..self.traffic.clone()
+        });
+        self.traffic.operations = 0;
+        // They give buffers by name.
+        self.traffic.late_post_ns = 1;
         self
     }
 

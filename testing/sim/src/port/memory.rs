@@ -105,6 +105,8 @@ pub struct Memory {
     pub most_events: usize,
     /// The program computes, and somebody else receives for it: it gives buffers to messages only when it looks.
     pub looks_later: bool,
+    /// Whether the immediate data of messages follow from their contents, as programs have them that know nothing better.
+    pub immediates_follow: bool,
     /// What has ended and has not been taken.
     pub back: BTreeMap<OpId, Vec<u8>>,
     /// What the program has not heard yet.
@@ -113,6 +115,8 @@ pub struct Memory {
     pub granted: [Option<Granted>; GRANTS],
     pub(super) lent: BTreeMap<OpId, Vec<u8>>,
     posts: BTreeMap<u16, VecDeque<Target>>,
+    /// Buffers for messages on normal channels by their senders and immediate data, of programs that give them so.
+    named: BTreeMap<(Address, u64), Target>,
     /// Messages on normal channels that wait for a buffer, by its name.
     pub(super) waiting: BTreeMap<OpId, Arrival>,
     /// What the senders of the messages that come in have given along, by the names of the buffers.
@@ -131,11 +135,13 @@ impl Memory {
             hears_of_writes: false,
             most_events: usize::MAX,
             looks_later: false,
+            immediates_follow: true,
             back: BTreeMap::new(),
             heard: VecDeque::new(),
             granted: [None; GRANTS],
             lent: BTreeMap::new(),
             posts: BTreeMap::new(),
+            named: BTreeMap::new(),
             waiting: BTreeMap::new(),
             immediates: BTreeMap::new(),
             last_op: 0,
@@ -185,6 +191,36 @@ impl Memory {
         op
     }
 
+    /// Gives a buffer to the message of this peer that comes with these immediate data.
+    pub fn post_named(&mut self, from: Address, immediate: u64, capacity_bytes: usize) -> OpId {
+        let op = self.new_op();
+        let target = Target {
+            op,
+            capacity_bytes: capacity_bytes as u64,
+        };
+        self.named.insert((from, immediate), target);
+        op
+    }
+
+    /// Takes such a buffer back, if no message has met it.
+    pub fn take_back_named(&mut self, from: Address, immediate: u64) -> Option<OpId> {
+        let target = self.named.remove(&(from, immediate));
+        target.map(|target| target.op)
+    }
+
+    /// How many such buffers have met no message.
+    pub fn named(&self) -> usize {
+        self.named.len()
+    }
+
+    /// The message of this peer with these immediate data, if it waits.
+    pub fn waiting_named(&self, from: Address, immediate: u64) -> Option<OpId> {
+        let is_it = |arrival: &Arrival| (arrival.from, arrival.immediate) == (from, immediate);
+        let mut waiting = self.waiting.iter();
+        let (op, _) = waiting.find(|(_, arrival)| is_it(arrival))?;
+        Some(*op)
+    }
+
     /// The first message that waits for a buffer on a channel.
     pub fn first_waiting(&self, channel: u16) -> Option<OpId> {
         let mut waiting = self.waiting.iter();
@@ -208,8 +244,9 @@ impl Memory {
 
     /// The buffer for a message, if one is posted, else it waits; and what the program is told.
     pub(super) fn meet(&mut self, arrival: Arrival) -> (Heard, Option<Target>) {
+        let named = self.named.remove(&(arrival.from, arrival.immediate));
         let posts = self.posts.get_mut(&arrival.channel);
-        let target = posts.and_then(VecDeque::pop_front);
+        let target = named.or_else(|| posts.and_then(VecDeque::pop_front));
         let op = match target {
             Some(target) => {
                 self.lend_as(target.op, vec![0; target.capacity_bytes as usize]);

@@ -122,7 +122,7 @@ impl SimPort {
     }
 
     /// The program hears of a message for which it was away.
-    fn meet(&mut self, now: Time, arrival: Arrival) -> Heard {
+    pub(crate) fn meet(&mut self, now: Time, arrival: Arrival) -> Heard {
         let (heard, target) = self.memory.meet(arrival);
         if let Some(target) = target {
             self.hand_over(now, arrival, target);
@@ -157,7 +157,7 @@ pub(crate) fn first_ip(seat: Seat) -> IpAddr {
 }
 
 /// Whose port is called so.
-fn seat(address: Address) -> Seat {
+pub(crate) fn seat(address: Address) -> Seat {
     u32::from(address.node).wrapping_sub(FIRST_NODE) as Seat
 }
 

@@ -102,7 +102,9 @@ impl SimPort {
 }
 
 impl Party for SimPort {
-    fn start(_now_ns: u64, setup: &Setup) -> Self {
+    type Common = ();
+
+    fn start(_now_ns: u64, setup: &Setup, _common: &()) -> Self {
         let mut random = Random::new(setup.seed);
         let seed = [random.next_u64(), random.next_u64()];
         let incarnation = 1 + u64::from(setup.life);

@@ -41,7 +41,7 @@ impl Upcalls for Memory {
     fn system(&mut self, from: Address, handle: SystemHandle, immediate: u64, bytes: &[u8]) {
         // Those that may be lost have none.
         assert!(
-            immediate == 0 || immediate == immediate_of(bytes),
+            !self.immediates_follow || immediate == 0 || immediate == immediate_of(bytes),
             "a system message has come with another's immediate data"
         );
         let place = bytes.as_ptr();
@@ -130,6 +130,7 @@ impl Upcalls for Memory {
         let bytes = self.lent.get(&op);
         if let Some(bytes) = bytes.and_then(|bytes| bytes.get(..len_bytes as usize))
             && result.is_ok()
+            && self.immediates_follow
         {
             assert_eq!(immediate, Some(immediate_of(bytes)), "immediate data");
         }

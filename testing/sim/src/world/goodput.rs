@@ -102,12 +102,14 @@ impl Streams {
                 hold_ns: 0,
                 nap_ns: 0,
                 all_to_one: true,
+                to_itself: false,
                 cancels: false,
             },
             upsets: Vec::new(),
             stranger_gap_ns: None,
             two_jobs: false,
             interfaces: false,
+            tagged: None,
             dead_after_ns: 3_000_000_000,
         }
     }

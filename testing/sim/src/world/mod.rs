@@ -42,6 +42,7 @@ pub struct World<P: Party> {
     net: Network,
     schedule: Schedule<Turn>,
     seats: Vec<SeatState<P>>,
+    common: P::Common,
     ledger: Ledger,
     windows: Windows,
     stranger: Option<Stranger>,
@@ -65,6 +66,7 @@ impl<P: Party> World<P> {
             net: Network::new(random.fork()),
             schedule: Schedule::new(),
             seats: Vec::new(),
+            common: P::Common::default(),
             ledger: Ledger::default(),
             windows: Windows::new(plan.seats),
             stranger: plan
@@ -111,6 +113,11 @@ impl<P: Party> World<P> {
         self.seats.get(seat)?.party.as_ref()
     }
 
+    /// What all its parties know.
+    pub fn common(&self) -> &P::Common {
+        &self.common
+    }
+
     /// Payload that was delivered so far, by sender.
     pub fn delivered_bytes(&self) -> &[u64] {
         &self.delivered_bytes
@@ -126,6 +133,10 @@ impl<P: Party> World<P> {
         self.check_silence()?;
         self.check_nothing_is_held()?;
         self.ledger.check_end()?;
+        for (seat, party) in self.parties() {
+            let checked = party.check_end();
+            checked.map_err(|what| format!("seat {seat}: {what}"))?;
+        }
         let seats = &self.seats;
         self.windows.check_end(|seat, word| {
             let party = seats[seat].party.as_ref();
@@ -160,6 +171,13 @@ impl<P: Party> World<P> {
         self.now_ns >= self.plan.whole_from_ns()
             && self.seats.iter().all(SeatState::is_done)
             && self.ledger.missing() == 0
+            && self.parties().all(|(_, party)| party.is_idle())
+    }
+
+    fn parties(&self) -> impl Iterator<Item = (usize, &P)> {
+        let parties = self.seats.iter().map(|seat| seat.party.as_ref());
+        let numbered = parties.enumerate();
+        numbered.filter_map(|(seat, party)| Some((seat, party?)))
     }
 
     fn run_until(&mut self, until_ns: u64) -> Result<(), Violation> {

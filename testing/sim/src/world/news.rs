@@ -43,6 +43,9 @@ impl<P: Party> World<P> {
                 self.ledger.excuse_all(seat, life, Some(peer));
                 self.may_fail(seat, peer, &cause)
             }
+            News::Own(_) => Ok(()),
+            News::Failed(peer, what) => self.may_fail(seat, peer, &what),
+            News::Wrong(what) => Err(format!("seat {seat}: {what}")),
         }
     }
 

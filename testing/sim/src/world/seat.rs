@@ -150,6 +150,11 @@ impl<P: Party> World<P> {
             seat,
             life: self.seats[seat].life,
             addresses: here.chain(silent).collect(),
+            traffic: self
+                .plan
+                .tagged
+                .clone()
+                .unwrap_or(self.plan.traffic.clone()),
             job_key: [1 + self.job(seat) as u8; 32],
             seed: self.random.next_u64(),
             dead_after_ns: self.plan.dead_after_ns,
@@ -157,7 +162,7 @@ impl<P: Party> World<P> {
             window_bytes: self.windows.len_bytes(),
             interfaces: self.plan.interfaces,
         };
-        let mut party = P::start(self.now_ns, &setup);
+        let mut party = P::start(self.now_ns, &setup, &self.common);
         if self.plan.traffic.late_post_ns == 0 {
             for channel in 1..=self.plan.traffic.channels {
                 for _ in 0..EARLY_POSTS {

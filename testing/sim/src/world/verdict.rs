@@ -50,6 +50,8 @@ pub struct Wrong {
     pub seed: u64,
     /// Whether hosts had interface programs.
     pub interfaces: bool,
+    /// Whether programs exchanged tagged messages.
+    pub tagged: bool,
     /// When it was found.
     pub at_ns: u64,
     /// What was wrong.
@@ -60,12 +62,13 @@ impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} (after {} us; look at it with: cargo run -p bcl-sim -- --world {} --seed {}{} --trace)",
+            "{} (after {} us; look at it with: cargo run -p bcl-sim -- --world {} --seed {}{}{} --trace)",
             self.what,
             self.at_ns / 1_000,
             self.kind,
             self.seed,
-            if self.interfaces { " --interfaces" } else { "" }
+            if self.interfaces { " --interfaces" } else { "" },
+            if self.tagged { " --tagged" } else { "" }
         )
     }
 }
@@ -90,6 +93,7 @@ impl<P: Party> World<P> {
             kind: self.plan.kind,
             seed: self.plan.seed,
             interfaces: self.plan.interfaces,
+            tagged: self.plan.tagged.is_some(),
             at_ns: self.now_ns,
             what,
         })
@@ -108,6 +112,10 @@ impl<P: Party> World<P> {
                     state.ends.len()
                 );
             }
+        }
+        let busy = self.parties().filter(|(_, party)| !party.is_idle());
+        for (seat, party) in busy {
+            text += &format!("; seat {seat}: {}", party.unfinished());
         }
         text
     }
@@ -149,6 +157,7 @@ impl News {
                 op,
                 result: Ok((value, bytes)),
             } => format!("op {op} is done, value {value:#x}, {} B", bytes.len()),
+            Self::Own(what) => what.clone(),
             other => format!("{other:?}"),
         }
     }

@@ -118,7 +118,9 @@ impl Naive {
 }
 
 impl Party for Naive {
-    fn start(_now_ns: u64, setup: &Setup) -> Self {
+    type Common = ();
+
+    fn start(_now_ns: u64, setup: &Setup, _common: &()) -> Self {
         Self {
             window: vec![0; setup.window_bytes],
             setup: setup.clone(),

@@ -1,0 +1,98 @@
+//! Worlds whose programs exchange tagged messages (`spec/adi.md`).
+
+use bcl_sim::{KINDS, Plan, TaggedPort, Tally, World};
+
+/// Seeds of each kind that `make test` runs; `make soak` goes on where it ends.
+const SEEDS: u64 = 25;
+
+/// Seeds with interface programs that found something, with what it was.
+const ONCE_WRONG: &[(&str, u64, &str)] = &[(
+    "mixed",
+    287,
+    "a receive got the body of another process, which had the sender's address and the same name for it",
+)];
+
+fn plan(kind: &str, seed: u64) -> Plan {
+    let plan = Plan::new(kind, seed).expect("a kind of world");
+    plan.with_tagged()
+}
+
+/// What is wrong with a world, if anything is.
+fn wrong(plan: Plan) -> Option<String> {
+    let wrong = World::<TaggedPort>::new(plan).run().err()?;
+    Some(wrong.to_string())
+}
+
+fn run(with: impl Fn(Plan) -> Plan) {
+    let seeds = (0..SEEDS).flat_map(|seed| KINDS.iter().map(move |(kind, _)| (*kind, seed)));
+    let found: Vec<String> = seeds
+        .filter_map(|(kind, seed)| wrong(with(plan(kind, seed))))
+        .collect();
+    let shown = found.iter().take(5).map(|text| format!("\n  {text}"));
+    let count = found.len();
+    assert_eq!(count, 0, "worlds are wrong:{}", shown.collect::<String>());
+}
+
+// ADI-1.1, 1.4, 3.2, 4.1, 5.4, 6.1: each message arrives once or somebody is told why not, each operation ends once, who meets
+// whom is what lists give, nobody is taken for a cheat, and in the end nothing is left.
+#[test]
+fn all_kinds_of_worlds() {
+    run(|plan| plan);
+}
+
+#[test]
+fn all_kinds_of_worlds_with_interfaces() {
+    run(Plan::with_interfaces);
+}
+
+#[test]
+fn what_was_once_wrong_is_right() {
+    for (kind, seed, what) in ONCE_WRONG {
+        if let Some(found) = wrong(plan(kind, *seed).with_interfaces()) {
+            panic!("again ({what}): {found}");
+        }
+    }
+}
+
+/// A world in which little happens shows little.
+#[test]
+fn all_that_can_come_of_a_message_does() {
+    let mut sum = Tally::default();
+    for kind in ["calm", "deaths", "full"] {
+        for seed in 0..10 {
+            let world = World::<TaggedPort>::new(plan(kind, seed));
+            let common = world.common().clone();
+            world.run().unwrap_or_else(|wrong| panic!("{wrong}"));
+            sum.add(&common.borrow().tally);
+        }
+    }
+    let Tally {
+        whole,
+        announced,
+        received,
+        truncated,
+        failed,
+        canceled,
+        discarded,
+        refused,
+        lost,
+    } = sum;
+    let often = [whole, announced, received, truncated, canceled];
+    let seldom = [failed, discarded, refused, lost];
+    assert!(often.iter().all(|times| *times > 500), "{sum:?}");
+    assert!(seldom.iter().all(|times| *times > 10), "{sum:?}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    for (kind, _) in KINDS {
+        let run = || {
+            let world = World::<TaggedPort>::new(plan(kind, 3));
+            let common = world.common().clone();
+            let report = world.run().unwrap_or_else(|wrong| panic!("{wrong}"));
+            let tally = common.borrow().tally;
+            (report, tally)
+        };
+        assert_eq!(run(), run(), "{kind}");
+    }
+}
