@@ -108,8 +108,12 @@ impl Grant {
     /// An eager message has come. False if the peer had no credit for it.
     #[inline]
     pub fn receive(&mut self, charge: u32) -> bool {
-        self.received = self.received.wrapping_add(charge);
-        self.told.wrapping_sub(self.received) as i32 >= 0
+        let received = self.received.wrapping_add(charge);
+        let had_credit = self.told.wrapping_sub(received) as i32 >= 0;
+        if had_credit {
+            self.received = received;
+        }
+        had_credit
     }
 
     /// One has met a receive. True if the peer should be told, though nothing else is said to it.

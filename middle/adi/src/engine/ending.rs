@@ -146,7 +146,9 @@ impl Engine {
         peer.life = peer.life.wrapping_add(1);
         peer.credit = Credit::default();
         (peer.queued, peer.unasked, peer.asked) = (0, 0, 0);
-        self.budget.give_back(peer.grant.window());
+        // What has come from it whole still takes its room, until it has met a receive.
+        self.budget
+            .give_back(peer.grant.window() - peer.grant.charged());
         peer.grant = Grant::default();
         self.end_sends(number, error);
         self.end_receives(carrier, number, error);

@@ -183,7 +183,7 @@ impl Engine {
         self.received(from, tag, envelope, len_bytes, slot, result);
     }
 
-    /// The peer has credit again for an eager message that it sent in that life.
+    /// The peer has credit again for an eager message that it sent in that life; if it has ended since, others have.
     #[inline]
     pub(super) fn consume<C: Carrier>(
         &mut self,
@@ -193,7 +193,11 @@ impl Engine {
         len_bytes: usize,
     ) -> Result<(), Error> {
         let peer = &mut self.peers[from];
-        if peer.life == life && peer.grant.consume(charge(len_bytes)) {
+        if peer.life != life {
+            self.budget.give_back(charge(len_bytes));
+            return Ok(());
+        }
+        if peer.grant.consume(charge(len_bytes)) {
             return self.attempt(carrier, from, Task::Credit);
         }
         Ok(())

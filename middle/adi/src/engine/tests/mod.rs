@@ -150,3 +150,42 @@ fn an_endpoint_has_other_names_than_the_one_before() {
     assert_eq!(name(7), name(7));
     assert_ne!(name(7), name(8));
 }
+
+/// ADI-4.4: a peer that comes and goes leaves no more than all may have waiting together.
+#[test]
+fn what_peers_that_are_gone_have_left_is_not_granted_to_others() {
+    let mut world = World::new();
+    let send = Step::Send {
+        from: 0,
+        to: 1,
+        tag: 1,
+        len: 8000,
+        how: 2,
+        data: false,
+    };
+    for _ in 0..3 {
+        // The first finds no credit, and is lost with its sender.
+        world.step(send.clone());
+        world.settle();
+        for _ in 0..10 {
+            world.step(send.clone());
+            world.step(Step::Deliver { from: 0, to: 1 });
+        }
+        world.settle();
+        world.step(Step::Break { a: 0, b: 1 });
+        world.settle();
+    }
+    let (kept, granted) = (world.kept_bytes(1), world.granted_bytes(1));
+    assert!(kept > 100_000 && granted >= kept, "{kept} of {granted}");
+    for _ in 0..kept / 8000 {
+        world.step(Step::Receive {
+            at: 1,
+            from: None,
+            tag: 1,
+            ignore: 0,
+            len: 8000,
+            multi: 0,
+        });
+    }
+    assert_eq!((world.kept_bytes(1), world.granted_bytes(1)), (0, 0));
+}

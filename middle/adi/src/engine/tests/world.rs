@@ -469,6 +469,10 @@ impl World {
         self.network.borrow().bodies.len()
     }
 
+    pub fn granted_bytes(&self, at: usize) -> usize {
+        self.parties[at].engine.depths().granted_bytes
+    }
+
     pub fn kept_bytes(&self, at: usize) -> usize {
         self.parties[at].engine.depths().unexpected_bytes
     }
