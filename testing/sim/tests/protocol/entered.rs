@@ -36,7 +36,7 @@ fn what_came_before_the_agent_had_answered_comes_again_soon() {
     }
     world.run(Span::from_us(100));
     assert_eq!(world.hosts[1].endpoint.drops().bypass, 5);
-    assert_eq!(messages(&mut world, 1), []);
+    assert!(messages(&mut world, 1).is_empty());
     world.front().has_agent = true;
     world.flush(1);
     // There and back and there, and no timeout.
@@ -75,7 +75,7 @@ fn a_system_message_that_is_refused_is_not_acknowledged_by_what_the_program_send
         world.run(Span::from_us(20));
     }
     assert!(world.front().port.counters.refused > 0);
-    assert_eq!(messages(&mut world, 1), []);
+    assert!(messages(&mut world, 1).is_empty());
     world.hosts[1].memory.most_events = usize::MAX;
     world.flush(1);
     world.run(Span::from_ms(50));

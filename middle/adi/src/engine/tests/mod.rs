@@ -189,3 +189,44 @@ fn what_peers_that_are_gone_have_left_is_not_granted_to_others() {
     }
     assert_eq!((world.kept_bytes(1), world.granted_bytes(1)), (0, 0));
 }
+
+/// ADI-1.4, 5.3: a send for which the port had no room costs no credit, and a peer is asked for 64 messages at a time.
+#[test]
+fn what_was_refused_costs_nothing_and_few_are_asked_for() {
+    let mut world = World::new();
+    let send = |world: &mut World, len| {
+        let (from, to, tag) = (0, 1, 1);
+        let (how, data) = (2, false);
+        world.step(Step::Send {
+            from,
+            to,
+            tag,
+            len,
+            how,
+            data,
+        });
+    };
+    // Before the connection is up there is no credit: these are announced.
+    for _ in 0..70 {
+        send(&mut world, 8);
+        world.step(Step::Deliver { from: 0, to: 1 });
+        world.step(Step::Receive {
+            at: 1,
+            from: None,
+            tag: 1,
+            ignore: 0,
+            len: 8,
+            multi: 0,
+        });
+    }
+    assert_eq!(world.asked(1, 0), 64);
+    world.settle();
+    for _ in 0..100 {
+        world.step(Step::Refuse { at: 0, calls: 1 });
+        send(&mut world, 8000);
+    }
+    world.step(Step::Refuse { at: 0, calls: 0 });
+    send(&mut world, 8000);
+    world.settle();
+    assert_eq!(world.kept_bytes(1), 8000);
+}

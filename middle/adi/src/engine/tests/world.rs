@@ -469,6 +469,14 @@ impl World {
         self.network.borrow().bodies.len()
     }
 
+    /// Messages on their way that ask for others.
+    pub fn asked(&self, from: usize, to: usize) -> usize {
+        let network = self.network.borrow();
+        let systems = network.systems.get(&(from, to));
+        let asks = |system: &&System| system.bytes[1] == 3;
+        systems.map_or(0, |systems| systems.iter().filter(asks).count())
+    }
+
     pub fn granted_bytes(&self, at: usize) -> usize {
         self.parties[at].engine.depths().granted_bytes
     }
