@@ -1,5 +1,6 @@
 //! The books against plain lists, in worlds of three endpoints whose network does whatever a port may do, in whatever order.
 
+mod cheats;
 #[path = "../../../testing/lists.rs"]
 mod lists;
 mod network;
