@@ -252,6 +252,7 @@ impl World {
             data: (how & 4 != 0).then_some(1),
             memory: Memory::one(self.memory.as_mut_ptr(), len_bytes),
             context: self.last_context,
+            mark: 0,
             when: [When::Injected, When::Reusable, When::Delivered][usize::from(how) % 3],
             quiet: false,
         };
@@ -269,6 +270,7 @@ impl World {
             wanted: wanted(how, source),
             memory: Memory::one(self.memory.as_mut_ptr(), usize::from(len) * 64),
             context: self.last_context,
+            mark: 0,
             multi_min_free_bytes: (how & 8 != 0).then_some(len.into()),
         };
         self.pending.insert(self.last_context, source);
@@ -294,7 +296,7 @@ impl World {
         // SAFETY: as above.
         unsafe {
             self.engine
-                .receive_claimed(&mut self.port, id, memory, self.last_context)
+                .receive_claimed(&mut self.port, id, memory, (self.last_context, 0))
         }
     }
 
@@ -307,7 +309,10 @@ impl World {
             }
         }
         let depths = self.engine.depths();
-        assert!(depths.unexpected_bytes <= depths.granted_bytes, "{depths:?}");
+        assert!(
+            depths.unexpected_bytes <= depths.granted_bytes,
+            "{depths:?}"
+        );
         assert!(depths.granted_bytes <= 64 << 20, "{depths:?}");
         assert!(depths.kept_bytes <= 64 << 20, "{depths:?}");
     }

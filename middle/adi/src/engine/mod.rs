@@ -54,8 +54,6 @@ pub struct Engine {
     waiting: VecDeque<PeerNumber>,
     completions: VecDeque<Completion>,
     budget: Budget,
-    /// Bodies that are under way unasked.
-    unasked: usize,
     /// Of the bytes of messages kept for programs whose sends are complete.
     kept_bytes: usize,
     scratch: Box<[u8; SYSTEM_MAX]>,
@@ -77,7 +75,6 @@ impl Engine {
             peers: Peers::default(),
             spaces: Default::default(),
             outgoing: Slab::starting(first_name),
-            unasked: 0,
             incoming: Slab::default(),
             awaited: HashMap::default(),
             claimed: Slab::default(),

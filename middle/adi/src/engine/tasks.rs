@@ -14,7 +14,7 @@ use crate::peers::{LANES, Task};
 use crate::slab::Id;
 
 /// Messages that a peer may be asked for at a time.
-const ASKED_MAX: u32 = if cfg!(test) { 3 } else { 64 };
+const ASKED_MAX: u32 = 64;
 
 /// Whether a task is done with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

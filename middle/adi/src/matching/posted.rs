@@ -79,10 +79,6 @@ impl<T> Posted<T> {
         Some((pattern, value))
     }
 
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Those that `wanted` picks, in no order.
     pub fn find(&self, wanted: impl Fn(&Pattern, &T) -> bool) -> impl Iterator<Item = Id> {
         let entries = self.entries.iter();

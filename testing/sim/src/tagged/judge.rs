@@ -260,6 +260,11 @@ impl Judge {
     }
 }
 
+/// Of memory in several pieces nothing is told but that.
+fn is_start(start: usize, memory: &[u8], offset: usize) -> bool {
+    start == 0 && offset == 0 || start == memory.as_ptr() as usize + offset
+}
+
 /// Whether this is what is told of a message.
 fn is_about(completion: &Completion, sent: &Sent, memory: &[u8]) -> bool {
     let told = (
@@ -274,6 +279,6 @@ fn is_about(completion: &Completion, sent: &Sent, memory: &[u8]) -> bool {
             sent.tag,
             sent.data,
             sent.bytes.len() as u64,
-        ) && completion.offset_bytes == sent.offset;
+        ) && is_start(completion.start, memory, sent.offset);
     is_it && (completion.result.is_err() || memory[sent.offset..].starts_with(&sent.bytes))
 }

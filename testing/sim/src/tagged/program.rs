@@ -190,6 +190,7 @@ impl TaggedPort {
             data: sent.data,
             memory: program.lend(&mut memory),
             context,
+            mark: 0,
             when,
             quiet: is_quiet,
         };
@@ -250,6 +251,7 @@ impl TaggedPort {
                 Some(_) => Memory::one(memory.as_mut_ptr(), len_bytes),
             },
             context,
+            mark: 0,
             multi_min_free_bytes: multi,
         };
         let posted = Posted {
@@ -346,7 +348,7 @@ impl TaggedPort {
         // SAFETY: as for a receive.
         let received = unsafe {
             self.engine
-                .receive_claimed(&mut self.wire, id, lent, context)
+                .receive_claimed(&mut self.wire, id, lent, (context, 0))
         };
         received.map_err(text)
     }

@@ -34,6 +34,7 @@ fn ask(len: usize, from: &[usize]) -> Vec<usize> {
         data: None,
         memory: Memory::one(bytes.as_mut_ptr(), len),
         context: 0,
+        mark: 0,
         when: When::Reusable,
         quiet: false,
     };
@@ -78,6 +79,7 @@ fn data_has_the_length_that_was_announced() {
             wanted,
             memory: Memory::one(memory.as_mut_ptr(), 8),
             context: 0,
+            mark: 0,
             multi_min_free_bytes: None,
         };
         // SAFETY: the memory is there to the end.

@@ -140,6 +140,7 @@ fn an_endpoint_has_other_names_than_the_one_before() {
             data: None,
             memory: Memory::one(bytes.as_mut_ptr(), bytes.len()),
             context: 0,
+            mark: 0,
             when: When::Reusable,
             quiet: false,
         };
