@@ -1,6 +1,6 @@
 //! Things under names that are never used twice, so that a late answer meets nobody.
 
-/// Names what is in a [`Slab`]: the place, and above it how often the place was used.
+/// Names what is in a slab: the place, and above it how often the place was used.
 pub type Id = u64;
 
 /// A table whose places are used again, under other names.

@@ -1,6 +1,6 @@
 //! Endpoints: `fi_endpoint` and all that is done with one.
 //!
-//! An endpoint is made, other objects are bound to it ([`bound`]), and `fi_enable` opens it: from then on it has a [`Data`],
+//! An endpoint is made, other objects are bound to it (`bound`), and `fi_enable` opens it: from then on it has a `Data`,
 //! an endpoint of the middle layer and what its completions go to. `msg` and `tagged` are the calls that move messages,
 //! over `sending` and `receiving`, which both share; `names` and `options` are the rest.
 
