@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use bcl_raw::slab::Id;
 use bcl_raw::{Arrival, Error, Matcher, MessageId, QUEUE_DEPTH, RawPort, Target};
 use bcl_types::Address;
 
 use crate::carrier::Carrier;
 use crate::matching::Seeded;
 use crate::memory::Memory;
-use crate::slab::Id;
 
 /// Channel of all bodies. The name that their sender has for them is their immediate data.
 const CHANNEL: u16 = 1;

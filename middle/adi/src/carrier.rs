@@ -1,10 +1,10 @@
 //! What carries messages for an endpoint's books: a port, or a model of one in tests.
 
 use bcl_raw::Error;
+use bcl_raw::slab::Id;
 use bcl_types::Address;
 
 use crate::memory::Memory;
-use crate::slab::Id;
 
 /// The calls on a port that the middle layer makes. None of them blocks. What a port has to tell, it tells by the calls of an
 /// [`Engine`](crate::Engine).

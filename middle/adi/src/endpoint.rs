@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use bcl_raw::slab::Id;
 use bcl_raw::{Event, HasPort, Options, RawPort, Which};
 use bcl_types::Address;
 
@@ -12,7 +13,6 @@ use crate::completion::{Completion, Probed};
 use crate::engine::{Engine, Receive, Send, Wanted};
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::slab::Id;
 
 /// Events of the port that one poll takes, at most, before it says that nothing has ended.
 const EVENTS_MAX: usize = 16;

@@ -23,8 +23,8 @@ mod matching;
 mod memory;
 mod peers;
 mod shared;
-mod slab;
 
+pub use bcl_raw::slab::Id;
 pub use bcl_raw::{Error as PortError, Options, PIECES_MAX, Piece, RegionPlace};
 pub use bcl_types::{Address, OpError};
 pub use carrier::Carrier;
@@ -36,4 +36,3 @@ pub use guard::Progress;
 pub use header::{EAGER_MAX, SPACES};
 pub use memory::Memory;
 pub use shared::SharedEndpoint;
-pub use slab::Id;

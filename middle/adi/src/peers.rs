@@ -3,11 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::{Index, IndexMut};
 
+use bcl_raw::slab::Id;
 use bcl_types::{Address, OpError};
 
 use crate::credit::{Credit, Grant};
 use crate::matching::{PeerNumber, Seeded};
-use crate::slab::Id;
 
 /// One peer: a few cache lines, whatever waits.
 #[derive(Debug)]

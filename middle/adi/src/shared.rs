@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bcl_raw::slab::Id;
 use bcl_raw::{Bed, HasPort, Options, wait_unlocked};
 use bcl_types::Address;
 
@@ -13,7 +14,6 @@ use crate::engine::{Receive, Send, Wanted};
 use crate::error::Error;
 use crate::guard::{Guard, Progress, Room};
 use crate::memory::Memory;
-use crate::slab::Id;
 
 /// An endpoint that threads share; clones are the same endpoint. Each completion goes to one of the threads that ask.
 ///

@@ -18,6 +18,7 @@ mod ops;
 mod options;
 mod port;
 mod routes;
+pub mod slab;
 mod state;
 mod tiers;
 mod wait;

@@ -97,9 +97,17 @@ impl<M: Matcher> State<M> {
         );
     }
 
+    /// A posted buffer has met a message, with which its sender has given this along.
+    #[inline]
+    pub fn note_immediate(&mut self, op: OpId, immediate: u64) {
+        if let Some(op) = self.ops.get_mut(op) {
+            op.immediate = immediate;
+        }
+    }
+
     fn end(&mut self, op: OpId, result: &Result<(), OpError>) -> Option<Op> {
         self.failed += u64::from(result.is_err());
-        let op = self.ops.take(op)?;
+        let op = self.ops.remove(op)?;
         (op.cookie != QUIET || result.is_err() || op.has_buffer()).then_some(op)
     }
 }
@@ -128,7 +136,7 @@ impl<M: Matcher> Upcalls for State<M> {
     #[inline]
     fn arrived(&mut self, arrival: &Arrival) -> Option<Target> {
         let target = self.matcher.arrived(arrival)?;
-        self.ops.note_immediate(target.op, arrival.immediate);
+        self.note_immediate(target.op, arrival.immediate);
         Some(target)
     }
 
@@ -150,7 +158,7 @@ impl<M: Matcher> Upcalls for State<M> {
             cookie,
             held,
             immediate,
-        }) = self.ops.take(op)
+        }) = self.ops.remove(op)
         {
             self.recvs.push_back(Event::Received {
                 cookie,

@@ -1,5 +1,6 @@
 //! Ends: of messages under way, of receives, of peers.
 
+use bcl_raw::slab::Id;
 use bcl_types::{Address, Cause, OpError};
 
 use super::meeting::Lies;
@@ -10,7 +11,6 @@ use crate::error::Error;
 use crate::header::{Comes, SPACES};
 use crate::matching::PeerNumber;
 use crate::peers::Task;
-use crate::slab::Id;
 
 impl Engine {
     /// A system message of that life of the peer that could not leave at once has left, or never will.

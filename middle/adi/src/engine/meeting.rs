@@ -1,11 +1,11 @@
 //! What the books hold of receives and messages until they are done with.
 
+use bcl_raw::slab::Id;
 use bcl_types::OpError;
 
 use crate::header::{Comes, Envelope};
 use crate::matching::PeerNumber;
 use crate::memory::Memory;
-use crate::slab::Id;
 
 /// A receive that no message has met.
 #[derive(Debug)]

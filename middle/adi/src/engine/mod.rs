@@ -18,6 +18,7 @@ mod tests;
 
 use std::collections::{HashMap, VecDeque};
 
+use bcl_raw::slab::{Id, Slab};
 use bcl_types::{Address, SYSTEM_MAX};
 
 use crate::completion::{Completion, Ended};
@@ -25,7 +26,6 @@ use crate::credit::Budget;
 use crate::header::SPACES;
 use crate::matching::{PeerNumber, Posted, Seeded, Unexpected};
 use crate::peers::Peers;
-use crate::slab::{Id, Slab};
 
 pub use depths::Depths;
 pub use receiving::{Receive, Source, Wanted};
@@ -102,8 +102,8 @@ impl Engine {
     /// Whether anything is under way, or waited for.
     pub fn has_pending(&self) -> bool {
         let is_posted = |space: &Space| space.posted.len() > 0;
-        self.outgoing.len() > 0
-            || self.incoming.len() > 0
+        !self.outgoing.is_empty()
+            || !self.incoming.is_empty()
             || !self.waiting.is_empty()
             || self.spaces.iter().any(is_posted)
     }

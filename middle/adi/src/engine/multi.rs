@@ -1,7 +1,8 @@
 //! Multi-receive buffers: one message behind the other ([ADI-3.4]).
 
+use bcl_raw::slab::{Id, Slab};
+
 use super::meeting::{Slot, Waiting};
-use crate::slab::{Id, Slab};
 
 /// A multi-receive buffer.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! Probing, claiming, canceling: what programs do with receives and messages that have not met.
 
+use bcl_raw::slab::Id;
 use bcl_types::OpError;
 
 use super::meeting::{Claimed, Slot, Waiting};
@@ -12,7 +13,6 @@ use crate::completion::Probed;
 use crate::error::Error;
 use crate::matching::Pattern;
 use crate::memory::Memory;
-use crate::slab::Id;
 
 impl Engine {
     /// Takes back the oldest receive with this context that still waits for messages. It ends with *canceled*, a multi-receive

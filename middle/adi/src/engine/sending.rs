@@ -1,6 +1,7 @@
 //! Sending: whole if the receiver has given credit for it, else announced.
 
 use bcl_raw::Error as PortError;
+use bcl_raw::slab::Id;
 use bcl_types::{Address, OpError};
 
 use super::{Completion, Ended, Engine};
@@ -11,7 +12,6 @@ use crate::header::{Comes, EAGER_MAX, Envelope, Kind, SPACES};
 use crate::matching::PeerNumber;
 use crate::memory::Memory;
 use crate::peers::Task;
-use crate::slab::Id;
 
 /// System messages that may wait to leave for one peer: more would take the port's room from others.
 pub(super) const QUEUED_MAX: u32 = 64;

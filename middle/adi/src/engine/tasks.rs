@@ -2,6 +2,7 @@
 //! messages.
 
 use bcl_raw::Error as PortError;
+use bcl_raw::slab::Id;
 
 use super::Engine;
 use super::sending::QUEUED_MAX;
@@ -11,7 +12,6 @@ use crate::header::{Comes, Header, Kind};
 use crate::matching::PeerNumber;
 use crate::memory::Memory;
 use crate::peers::{LANES, Task};
-use crate::slab::Id;
 
 /// Messages that a peer may be asked for at a time.
 const ASKED_MAX: u32 = 64;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use bcl_raw::slab::Id;
+
 use super::hash::Seeded;
 use super::pattern::{Key, Shape};
-use crate::slab::Id;
 
 /// Chains of entries, one for each key. An entry that was taken by another way stays in its chain until it is met there, or
 /// until there are too many such.

@@ -1,8 +1,9 @@
 //! Receives that no message has met.
 
+use bcl_raw::slab::{Id, Slab};
+
 use super::index::Index;
 use super::pattern::{Pattern, PeerNumber};
-use crate::slab::{Id, Slab};
 
 /// What waits for messages, in the order in which it was posted. A message meets the oldest that takes it ([ADI-3.2]).
 ///

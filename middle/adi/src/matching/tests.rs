@@ -1,9 +1,9 @@
 //! Both tables against a plain list, by chance; and how much work they do.
 
+use bcl_raw::slab::Id;
 use proptest::prelude::*;
 
 use super::*;
-use crate::slab::Id;
 
 /// Few sources, tags and masks, so that all kinds of patterns meet all kinds of messages.
 fn pattern() -> impl Strategy<Value = Pattern> {

@@ -1,8 +1,9 @@
 //! Messages that no receive has met.
 
+use bcl_raw::slab::{Id, Slab};
+
 use super::index::Index;
 use super::pattern::{Pattern, PeerNumber, Shape};
-use crate::slab::{Id, Slab};
 
 /// What waits for receives, in the order in which it came. A receive meets the oldest that it takes ([ADI-3.2]).
 ///
@@ -61,7 +62,7 @@ impl<T> Unexpected<T> {
         if self.entries.len() > SCANNED_MAX {
             return self.look_up(pattern);
         }
-        if self.entries.len() == 0 {
+        if self.entries.is_empty() {
             return None;
         }
         let fits = |id: &Id| {
@@ -111,7 +112,7 @@ impl<T> Unexpected<T> {
         let Entry {
             source, tag, value, ..
         } = self.entries.remove(id)?;
-        if self.entries.len() == 0 {
+        if self.entries.is_empty() {
             self.indexes.truncate(1);
         }
         let entries = &self.entries;

@@ -62,11 +62,11 @@ impl<M: Matcher> RawPort<M> {
     pub unsafe fn accept(&mut self, arrival: &Arrival, target: Target) -> bool {
         let op = target.op;
         // Before, for this may be the end of the operation.
-        self.state.ops.note_immediate(op, arrival.immediate);
+        self.state.note_immediate(op, arrival.immediate);
         let is_there = self.tiers.accept(arrival.message, target, &mut self.state);
         if !is_there {
             // The buffer has met nobody.
-            self.state.ops.note_immediate(op, 0);
+            self.state.note_immediate(op, 0);
         }
         self.mind_watchers();
         is_there

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use bcl_raw::Error;
+use bcl_raw::slab::Id;
 use bcl_types::{Address, OpError};
 
 use crate::carrier::Carrier;
 use crate::memory::Memory;
-use crate::slab::Id;
 
 /// Bodies that may wait with each endpoint for their receivers.
 pub const UNASKED_MAX: usize = 40;

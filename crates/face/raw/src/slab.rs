@@ -1,4 +1,5 @@
-//! Things under names that are never used twice, so that a late answer meets nobody.
+//! Things under names that are never used twice, so that a late answer meets nobody: operations of a port, and what a middle
+//! layer has under way.
 
 /// Names what is in a slab: the place, and above it how often the place was used.
 pub type Id = u64;
@@ -34,6 +35,12 @@ impl<T> Slab<T> {
         self.slots.len() - self.free.len()
     }
 
+    /// Whether nothing is in it.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Puts something in.
     #[inline]
     pub fn insert(&mut self, value: T) -> Id {
@@ -50,12 +57,14 @@ impl<T> Slab<T> {
         u64::from(*uses) << 32 | u64::from(index)
     }
 
+    /// What is there under this name.
     #[inline]
     pub fn get(&self, id: Id) -> Option<&T> {
         let (uses, slot) = self.slots.get(id as u32 as usize)?;
         slot.as_ref().filter(|_| *uses == (id >> 32) as u32)
     }
 
+    /// The same, to be changed.
     #[inline]
     pub fn get_mut(&mut self, id: Id) -> Option<&mut T> {
         let (uses, slot) = self.slots.get_mut(id as u32 as usize)?;
@@ -65,9 +74,13 @@ impl<T> Slab<T> {
     /// Takes something out.
     #[inline]
     pub fn remove(&mut self, id: Id) -> Option<T> {
-        self.get(id)?;
+        let (uses, slot) = self.slots.get_mut(id as u32 as usize)?;
+        if *uses != (id >> 32) as u32 {
+            return None;
+        }
+        let value = slot.take()?;
         self.free.push(id as u32);
-        self.slots[id as u32 as usize].1.take()
+        Some(value)
     }
 
     /// All that is in it, in no order.
@@ -97,8 +110,10 @@ mod tests {
         assert_eq!(slab.remove(first), Some('a'));
         let second = slab.insert('b');
         assert_eq!(second as u32, first as u32, "the place is used again");
+        assert_ne!(first, second);
         assert_eq!(slab.get(first), None);
         assert_eq!(slab.remove(first), None);
+        assert_eq!(slab.len(), 1);
         assert_eq!(slab.get_mut(second), Some(&mut 'b'));
         assert_eq!(slab.iter().collect::<Vec<_>>(), [(second, &'b')]);
     }
