@@ -36,13 +36,6 @@ impl Engine {
 
     /// A body is in the receiver's memory, or never will be.
     pub fn body_sent(&mut self, name: Id, result: Result<(), OpError>) {
-        let Some(outgoing) = self.outgoing.get(name) else {
-            return;
-        };
-        let peer = &mut self.peers[outgoing.to];
-        if peer.life == outgoing.life && outgoing.comes == Comes::Unasked {
-            peer.unasked -= 1;
-        }
         let result = match result {
             // The receive was shorter, or the message was discarded: that is the receiver's affair.
             Err(OpError::Truncated { .. }) => Ok(()),
@@ -56,7 +49,13 @@ impl Engine {
         let Some(outgoing) = self.outgoing.remove(name) else {
             return;
         };
-        self.unasked -= usize::from(outgoing.comes == Comes::Unasked);
+        if outgoing.comes == Comes::Unasked {
+            self.unasked -= 1;
+            let peer = &mut self.peers[outgoing.to];
+            if peer.life == outgoing.life {
+                peer.unasked -= 1;
+            }
+        }
         if let Some(kept) = outgoing.kept {
             self.kept_bytes -= kept.len();
             return;
