@@ -9,6 +9,7 @@ use bcl_types::Address;
 use crate::carrier::Carrier;
 use crate::matching::Seeded;
 use crate::memory::Memory;
+use crate::peers::word_of;
 
 /// Channel of all bodies. The name that their sender has for them is their immediate data.
 const CHANNEL: u16 = 1;
@@ -48,8 +49,7 @@ impl Matcher for Bodies {
 
 #[inline]
 fn key(from: Address, name: u64) -> Key {
-    let from = u64::from(u32::from(from.node)) << 16 | u64::from(from.port);
-    (from, name)
+    (word_of(from), name)
 }
 
 impl Carrier for RawPort<Bodies> {

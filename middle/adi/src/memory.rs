@@ -43,14 +43,13 @@ impl Memory {
         if let [only] = pieces {
             return Ok(Self::one(only.start, only.len_bytes));
         }
-        let add = |sum: usize, piece: &Piece| sum.checked_add(piece.len_bytes);
-        let len_bytes = pieces.iter().try_fold(0, add);
-        match len_bytes.filter(|len_bytes| isize::try_from(*len_bytes).is_ok()) {
-            Some(len_bytes) if pieces.len() <= PIECES_MAX => Ok(Self {
-                lies: Lies::Scattered(pieces.into(), len_bytes),
+        // SAFETY: nothing but its length is used.
+        match unsafe { Pieces::several(pieces) } {
+            Some(memory) => Ok(Self {
+                lies: Lies::Scattered(pieces.into(), memory.len_bytes()),
                 region: None,
             }),
-            _ => Err(Error::InvalidArgument(format!(
+            None => Err(Error::InvalidArgument(format!(
                 "{} pieces of memory: there can be at most {PIECES_MAX}, which together are no longer than memory",
                 pieces.len()
             ))),

@@ -75,9 +75,8 @@ impl Peers {
     /// The number of the peer with this address, which it gets now if it has none.
     #[inline]
     pub fn number_of(&mut self, address: Address) -> PeerNumber {
-        let key = u64::from(u32::from(address.node)) << 16 | u64::from(address.port);
         let Self { peers, numbers } = self;
-        *numbers.entry(key).or_insert_with(|| {
+        *numbers.entry(word_of(address)).or_insert_with(|| {
             peers.push(Peer {
                 address,
                 life: 0,
@@ -98,6 +97,12 @@ impl Peers {
     pub fn iter(&self) -> std::slice::Iter<'_, Peer> {
         self.peers.iter()
     }
+}
+
+/// An address as one word, which is quicker to hash.
+#[inline]
+pub fn word_of(address: Address) -> u64 {
+    u64::from(u32::from(address.node)) << 16 | u64::from(address.port)
 }
 
 impl Index<PeerNumber> for Peers {
