@@ -10,7 +10,7 @@ struct end {
     struct fid_av *av;
     struct fid_cq *cq;
     struct fid_cntr *sent;
-    fi_addr_t itself, other;
+    fi_addr_t other, source; /* of the last completion */
 };
 static struct end a, b;
 static char out[LONG], in[LONG];
@@ -46,30 +46,35 @@ static void close_end(struct end *end) {
     MUST(fi_close(&end->cq->fid));
     MUST(fi_close(&end->sent->fid));
     MUST(fi_close(&end->av->fid));
+    end->cq = NULL;
 }
 
-/* The next completion at `end`; the other looks at what has come meanwhile. */
-static struct fi_cq_tagged_entry next(struct end *end) {
-    struct fi_cq_tagged_entry entry;
-    struct end *idle = end == &a ? &b : &a;
+/* The other end, if it is open, looks at what has come, and takes nothing. */
+static void other_looks(struct end *end) {
+    struct end *other = end == &a ? &b : &a;
+    if (other->cq) fi_cq_read(other->cq, NULL, 0);
+}
+
+/* What there is at `end`, at most one completion, once there is something. */
+static ssize_t read_one(struct end *end, struct fi_cq_tagged_entry *entry) {
     ssize_t read = -FI_EAGAIN;
     for (int turns = 0; read == -FI_EAGAIN && turns < AGAIN_MAX; turns++) {
-        read = fi_cq_readfrom(end->cq, &entry, 1, &end->itself);
-        if (read == -FI_EAGAIN) fi_cq_read(idle->cq, NULL, 0);
+        other_looks(end);
+        read = fi_cq_readfrom(end->cq, entry, 1, &end->source);
     }
-    IS(read, 1);
+    return read;
+}
+
+static struct fi_cq_tagged_entry next(struct end *end) {
+    struct fi_cq_tagged_entry entry;
+    IS(read_one(end, &entry), 1);
     return entry;
 }
 
 static struct fi_cq_err_entry next_error(struct end *end) {
     struct fi_cq_err_entry error = {0};
     struct fi_cq_tagged_entry entry;
-    ssize_t read = -FI_EAGAIN;
-    for (int turns = 0; read == -FI_EAGAIN && turns < AGAIN_MAX; turns++) {
-        fi_cq_read((end == &a ? &b : &a)->cq, &entry, 0);
-        read = fi_cq_read(end->cq, &entry, 1);
-    }
-    IS(read, -FI_EAVAIL);
+    IS(read_one(end, &entry), -FI_EAVAIL);
     IS(fi_cq_readerr(end->cq, &error, 0), 1);
     return error;
 }
@@ -83,7 +88,7 @@ static void tags(size_t len) {
     MUST(fi_tsenddata(a.ep, out, len, NULL, 77, a.other, 0x15, &here));
     entry = next(&b);
     CHECK(entry.op_context == &there && entry.len == len && entry.tag == 0x15 && entry.data == 77);
-    CHECK(entry.flags == (FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA) && b.itself == b.other);
+    CHECK(entry.flags == (FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA) && b.source == b.other);
     CHECK(memcmp(in, out, len) == 0);
     entry = next(&a);
     CHECK(entry.op_context == &here && entry.flags == (FI_SEND | FI_TAGGED));
@@ -113,7 +118,7 @@ static void looked_for(void) {
     for (int turns = 0;; turns++) {
         struct fi_cq_err_entry error = {0};
         CHECK(turns < AGAIN_MAX);
-        fi_cq_read(a.cq, &entry, 0);
+        other_looks(&b);
         MUST(fi_trecvmsg(b.ep, &look, FI_PEEK | FI_CLAIM));
         if (fi_cq_read(b.cq, &entry, 1) == 1) break;
         IS(fi_cq_readerr(b.cq, &error, 0), 1);
