@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use bcl_os::sync::{AtomicUsize, Ordering};
 use bcl_os::wait::{Advice, Waiter};
 use bcl_os::{Fd, cancel, ready};
-use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::event::epoll;
 use rustix::io::Errno;
 
 use crate::call::Failure;
 use crate::lock::Lock;
+use crate::wait::{event, no_descriptor};
 
 /// An endpoint, to the queues and counters that it is bound to.
 pub trait Driver: Send + Sync {
@@ -187,10 +188,9 @@ impl Listed {
 
 impl Bed {
     fn new() -> Result<Self, Errno> {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let bed = Self {
             all: Fd::make(|| epoll::create(epoll::CreateFlags::CLOEXEC))?,
-            nudge: Fd::make(|| eventfd(0, flags))?,
+            nudge: event()?,
         };
         bed.enter(bed.nudge.as_fd())?;
         Ok(bed)
@@ -200,11 +200,4 @@ impl Bed {
         let data = epoll::EventData::new_u64(0);
         epoll::add(&self.all, descriptor, data, epoll::EventFlags::IN)
     }
-}
-
-fn no_descriptor(errno: Errno) -> Failure {
-    Failure::new(
-        errno.raw_os_error(),
-        format!("no descriptor to wait at can be had: {errno}; raise the limit (ulimit -n)"),
-    )
 }

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
 use bcl_os::Fd;
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
 
 use crate::abi::{
     FI_ENODATA, FI_GETWAIT, FI_GETWAITOBJ, FI_WAIT_FD, FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD,
@@ -30,6 +31,22 @@ pub struct Bell {
     rings: bool,
 }
 
+/// A descriptor that can be made readable.
+///
+/// # Errors
+/// What the kernel says.
+pub fn event() -> Result<Fd, Errno> {
+    Fd::make(|| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))
+}
+
+/// That the kernel gives no descriptor.
+pub fn no_descriptor(errno: Errno) -> Failure {
+    Failure::new(
+        errno.raw_os_error(),
+        format!("no descriptor to wait at can be had: {errno}; raise the limit (ulimit -n)"),
+    )
+}
+
 impl WaitObject {
     /// Of the kind that an attribute has (`FI_WAIT_...`).
     ///
@@ -40,13 +57,7 @@ impl WaitObject {
             FI_WAIT_NONE => Ok(Self::None),
             FI_WAIT_UNSPEC | FI_WAIT_YIELD => Ok(Self::Calls),
             FI_WAIT_FD => Ok(Self::Descriptor(Bell {
-                event: Fd::make(|| eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK))
-                    .map_err(|errno| {
-                        Failure::new(
-                            errno.raw_os_error(),
-                            format!("no descriptor to wait at can be had: {errno}"),
-                        )
-                    })?,
+                event: event().map_err(no_descriptor)?,
                 rings: false,
             })),
             _ => Err(Failure::unsupported(format!(

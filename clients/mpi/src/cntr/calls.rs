@@ -12,8 +12,7 @@ use crate::object::{Object, of};
 
 impl Cntr {
     fn change(&self, how: impl FnOnce(&mut Counter)) {
-        change(&self.state, how);
-        self.drivers.nudge();
+        change(&self.state, &self.drivers, how);
     }
 }
 

@@ -95,22 +95,21 @@ impl Cntr {
 impl Tally {
     /// One more is complete.
     pub fn count(&self) {
-        change(&self.state, |counter| counter.add(1));
-        self.drivers.nudge();
+        change(&self.state, &self.drivers, |counter| counter.add(1));
     }
 
     /// One more has gone wrong.
     pub fn count_failed(&self) {
-        change(&self.state, |counter| counter.add_failed(1));
-        self.drivers.nudge();
+        change(&self.state, &self.drivers, |counter| counter.add_failed(1));
     }
 }
 
-fn change(state: &Lock<State>, how: impl FnOnce(&mut Counter)) {
+fn change(state: &Lock<State>, drivers: &Drivers, how: impl FnOnce(&mut Counter)) {
     state.change(|state| {
         how(&mut state.counter);
         state.wait.tell(true);
     });
+    drivers.nudge();
 }
 
 /// `fi_cntr_open`

@@ -108,17 +108,18 @@ impl Cq {
 impl Sink {
     /// An operation is complete.
     pub fn push(&self, completion: Completion) {
-        self.state.change(|state| {
-            state.queue.push(completion);
-            state.wait.tell(true);
-        });
-        self.drivers.nudge();
+        self.change(|queue| queue.push(completion));
     }
 
     /// An operation has gone wrong.
     pub fn push_failed(&self, failed: Failed) {
+        self.change(|queue| queue.push_failed(failed));
+    }
+
+    #[inline]
+    fn change(&self, how: impl FnOnce(&mut Queue)) {
         self.state.change(|state| {
-            state.queue.push_failed(failed);
+            how(&mut state.queue);
             state.wait.tell(true);
         });
         self.drivers.nudge();

@@ -15,6 +15,7 @@ use crate::cq::queue;
 use crate::lock::Lock;
 use crate::log::{self, Level};
 use crate::progress::{Driver, Drivers};
+use crate::wait::no_descriptor;
 
 /// The space of messages without tags.
 pub const MESSAGES: u8 = 0;
@@ -87,10 +88,7 @@ impl Driver for Data {
             Ok(Fd::second(descriptor))
         });
         copy.map_err(|error| Failure::new(FI_EIO, error.to_string()))?
-            .map_err(|errno| {
-                let text = format!("no descriptor of the endpoint can be had: {errno}");
-                Failure::new(errno.raw_os_error(), text)
-            })
+            .map_err(no_descriptor)
     }
 }
 
