@@ -11,7 +11,7 @@ use crate::party::News;
 use crate::port::{address, seat};
 
 /// Nothing that was sent looks like this for long.
-const USED: u8 = 0xee;
+pub const USED: u8 = 0xee;
 
 /// A program's books.
 pub struct Judge {

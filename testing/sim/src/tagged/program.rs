@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bcl_adi::{EAGER_MAX, Error, Id, Memory, Piece, Receive, SPACES, Send, Source, Wanted, When};
 use bcl_types::Random;
 
-use super::judge::Sending;
+use super::judge::{Sending, USED};
 use super::lists::{Posted, Sent};
 use super::{TaggedPort, text};
 use crate::oracle::{Seat, Violation};
@@ -198,7 +198,7 @@ impl TaggedPort {
         match unsafe { self.engine.send(&mut self.wire, send) } {
             Ok(()) => {
                 if when == When::Injected {
-                    memory.fill(0xee);
+                    memory.fill(USED);
                 }
                 program.begun.insert(to, epoch.1);
                 let sending = Sending {

@@ -153,8 +153,9 @@ impl<P: Party> World<P> {
             traffic: self
                 .plan
                 .tagged
-                .clone()
-                .unwrap_or(self.plan.traffic.clone()),
+                .as_ref()
+                .unwrap_or(&self.plan.traffic)
+                .clone(),
             job_key: [1 + self.job(seat) as u8; 32],
             seed: self.random.next_u64(),
             dead_after_ns: self.plan.dead_after_ns,
