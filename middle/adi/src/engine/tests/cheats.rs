@@ -1,20 +1,9 @@
 //! ADI-2.3, 5.5: answers that no endpoint gives.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use super::network::{Network, Socket, address};
-use crate::engine::{Engine, Receive, Send, Source, Wanted, When};
+use super::alone::{endpoint, message_of};
+use super::network::address;
+use crate::engine::{Receive, Source, Wanted};
 use crate::memory::Memory;
-
-fn endpoint() -> (Engine, Socket, Rc<RefCell<Network>>) {
-    let network = Rc::new(RefCell::new(Network::default()));
-    let socket = Socket {
-        at: 0,
-        network: Rc::clone(&network),
-    };
-    (Engine::new(address(0), 0), socket, network)
-}
 
 fn message(kind: u8, flags: u8, words: &[u64], payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![1, kind, flags, 0, 0, 0, 0, 0];
@@ -25,19 +14,9 @@ fn message(kind: u8, flags: u8, words: &[u64], payload: &[u8]) -> Vec<u8> {
 
 /// Announces a message to peer 1, which those then ask for; whether each of them is taken for a cheat.
 fn ask(len: usize, from: &[usize]) -> Vec<usize> {
-    let (mut engine, mut socket, network) = endpoint();
+    let (mut engine, mut socket, network) = endpoint(0);
     let mut bytes = vec![7; len];
-    let send = Send {
-        to: address(1),
-        space: 0,
-        tag: 0,
-        data: None,
-        memory: Memory::one(bytes.as_mut_ptr(), len),
-        context: 0,
-        mark: 0,
-        when: When::Reusable,
-        quiet: false,
-    };
+    let send = message_of(&mut bytes);
     // SAFETY: the memory is there to the end.
     unsafe { engine.send(&mut socket, send) }.unwrap();
     let name = network.borrow().systems[&(0, 1)][0]
@@ -67,7 +46,7 @@ fn who_asks_for_what_he_may_not_cheats() {
 #[test]
 fn data_has_the_length_that_was_announced() {
     for (len, faults) in [(8, 0), (7, 1)] {
-        let (mut engine, mut socket, _) = endpoint();
+        let (mut engine, mut socket, _) = endpoint(0);
         let mut memory = [0; 8];
         let wanted = Wanted {
             space: 0,

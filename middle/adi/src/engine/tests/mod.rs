@@ -1,19 +1,15 @@
 //! The books against plain lists, in worlds of three endpoints whose network does whatever a port may do, in whatever order.
 
+mod alone;
 mod cheats;
 #[path = "../../../testing/lists.rs"]
 mod lists;
 mod network;
 mod world;
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use proptest::prelude::*;
 
-use super::{Engine, Send, When};
-use crate::memory::Memory;
-use network::{Network, Socket, address};
+use alone::{endpoint, message_of};
 use world::{Step, World};
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -73,14 +69,7 @@ fn what_was_not_granted_waits_with_its_sender() {
     let kept = world.kept_bytes(1);
     assert!(kept <= 256 << 10, "{kept} bytes at the receiver");
     for _ in 0..20_000 {
-        world.step(Step::Receive {
-            at: 1,
-            from: Some(0),
-            tag: 1,
-            ignore: 0,
-            len: 8,
-            multi: 0,
-        });
+        world.step(Step::receive(1, Some(0), 1, 8));
     }
     world.settle();
     assert_eq!(world.received(1), 20_000);
@@ -93,31 +82,15 @@ fn a_body_that_was_asked_for_waits_for_none_that_was_not() {
     world.settle();
     let mut send = |to, tag, times| {
         for _ in 0..times {
-            let (from, len) = (0, 10_000);
-            let (how, data) = (2, false);
-            world.step(Step::Send {
-                from,
-                to,
-                tag,
-                len,
-                how,
-                data,
-            });
-            world.step(Step::Deliver { from, to });
+            world.step(Step::send(0, to, tag, 10_000));
+            world.step(Step::Deliver { from: 0, to });
         }
         world.bodies()
     };
     assert_eq!(send(1, 1, 100), 32);
     assert_eq!(send(2, 1, 100), network::UNASKED_MAX);
     send(1, 2, 1);
-    world.step(Step::Receive {
-        at: 1,
-        from: None,
-        tag: 2,
-        ignore: 0,
-        len: 10_000,
-        multi: 0,
-    });
+    world.step(Step::receive(1, None, 2, 10_000));
     world.settle();
     assert_eq!(world.received(1), 1);
 }
@@ -126,24 +99,9 @@ fn a_body_that_was_asked_for_waits_for_none_that_was_not() {
 #[test]
 fn an_endpoint_has_other_names_than_the_one_before() {
     let name = |first_name| {
-        let network = Rc::new(RefCell::new(Network::default()));
-        let mut engine = Engine::new(address(0), first_name);
-        let mut socket = Socket {
-            at: 0,
-            network: Rc::clone(&network),
-        };
+        let (mut engine, mut socket, network) = endpoint(first_name);
         let mut bytes = [0; 10_000];
-        let send = Send {
-            to: address(1),
-            space: 0,
-            tag: 0,
-            data: None,
-            memory: Memory::one(bytes.as_mut_ptr(), bytes.len()),
-            context: 0,
-            mark: 0,
-            when: When::Reusable,
-            quiet: false,
-        };
+        let send = message_of(&mut bytes);
         // SAFETY: nobody looks at it any more when this returns.
         unsafe { engine.send(&mut socket, send) }.unwrap();
         let network = network.borrow();
@@ -157,14 +115,7 @@ fn an_endpoint_has_other_names_than_the_one_before() {
 #[test]
 fn what_peers_that_are_gone_have_left_is_not_granted_to_others() {
     let mut world = World::new();
-    let send = Step::Send {
-        from: 0,
-        to: 1,
-        tag: 1,
-        len: 8000,
-        how: 2,
-        data: false,
-    };
+    let send = Step::send(0, 1, 1, 8000);
     for _ in 0..3 {
         // The first finds no credit, and is lost with its sender.
         world.step(send.clone());
@@ -180,14 +131,7 @@ fn what_peers_that_are_gone_have_left_is_not_granted_to_others() {
     let (kept, granted) = (world.kept_bytes(1), world.granted_bytes(1));
     assert!(kept > 100_000 && granted >= kept, "{kept} of {granted}");
     for _ in 0..kept / 8000 {
-        world.step(Step::Receive {
-            at: 1,
-            from: None,
-            tag: 1,
-            ignore: 0,
-            len: 8000,
-            multi: 0,
-        });
+        world.step(Step::receive(1, None, 1, 8000));
     }
     assert_eq!((world.kept_bytes(1), world.granted_bytes(1)), (0, 0));
 }
@@ -196,39 +140,20 @@ fn what_peers_that_are_gone_have_left_is_not_granted_to_others() {
 #[test]
 fn what_was_refused_costs_nothing_and_few_are_asked_for() {
     let mut world = World::new();
-    let send = |world: &mut World, len| {
-        let (from, to, tag) = (0, 1, 1);
-        let (how, data) = (2, false);
-        world.step(Step::Send {
-            from,
-            to,
-            tag,
-            len,
-            how,
-            data,
-        });
-    };
     // Before the connection is up there is no credit: these are announced.
     for _ in 0..70 {
-        send(&mut world, 8);
+        world.step(Step::send(0, 1, 1, 8));
         world.step(Step::Deliver { from: 0, to: 1 });
-        world.step(Step::Receive {
-            at: 1,
-            from: None,
-            tag: 1,
-            ignore: 0,
-            len: 8,
-            multi: 0,
-        });
+        world.step(Step::receive(1, None, 1, 8));
     }
     assert_eq!(world.asked(1, 0), 64);
     world.settle();
     for _ in 0..100 {
         world.step(Step::Refuse { at: 0, calls: 1 });
-        send(&mut world, 8000);
+        world.step(Step::send(0, 1, 1, 8000));
     }
     world.step(Step::Refuse { at: 0, calls: 0 });
-    send(&mut world, 8000);
+    world.step(Step::send(0, 1, 1, 8000));
     world.settle();
     assert_eq!(world.kept_bytes(1), 8000);
 }

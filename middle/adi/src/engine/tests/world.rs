@@ -61,6 +61,34 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// A message without completion data, whose memory may be used again once it is complete.
+    pub fn send(from: usize, to: usize, tag: u64, len: usize) -> Self {
+        let (how, data) = (2, false);
+        Self::Send {
+            from,
+            to,
+            tag,
+            len,
+            how,
+            data,
+        }
+    }
+
+    /// A receive of one message with this tag.
+    pub fn receive(at: usize, from: Option<usize>, tag: u64, len: usize) -> Self {
+        let (ignore, multi) = (0, 0);
+        Self::Receive {
+            at,
+            from,
+            tag,
+            ignore,
+            len,
+            multi,
+        }
+    }
+}
+
 struct Party {
     engine: Engine,
     socket: Socket,
