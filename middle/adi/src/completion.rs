@@ -11,11 +11,11 @@ pub struct Completion {
     pub mark: u8,
     /// Which kind of operation.
     pub kind: Ended,
-    /// Receiver, or sender; of a receive that no message has met, the endpoint itself.
+    /// Receiver, sender, or who owns the memory; of a receive that no message has met, the endpoint itself.
     pub peer: Address,
-    /// Space.
+    /// Space; of one-sided operations 0.
     pub space: u8,
-    /// Tag of the message; of a receive that no message has met, the one that it wanted.
+    /// Tag of the message; of a receive that no message has met, the one that it wanted; of one-sided operations 0.
     pub tag: u64,
     /// Completion data that came with the message.
     pub data: Option<u64>,
@@ -29,6 +29,26 @@ pub struct Completion {
     pub result: Result<(), OpError>,
 }
 
+impl Completion {
+    /// Of an operation that went well, with this context and mark. The rest is what it mostly is.
+    #[inline]
+    pub(crate) fn new(kind: Ended, peer: Address, (context, mark): (u64, u8)) -> Self {
+        Self {
+            context,
+            mark,
+            kind,
+            peer,
+            space: 0,
+            tag: 0,
+            data: None,
+            len_bytes: 0,
+            start: 0,
+            released: true,
+            result: Ok(()),
+        }
+    }
+}
+
 /// Kinds of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -36,6 +56,14 @@ pub enum Ended {
     Send,
     /// A receive.
     Receive,
+    /// What was put is in the peer's memory.
+    Put,
+    /// What was in the peer's memory is in ours.
+    Get,
+    /// The peer's memory was changed.
+    Atomic,
+    /// A peer has put something into our memory, and has given data along ([ADI-8.2]). Context and mark are 0.
+    Written,
 }
 
 /// A message that waits, as a probe sees it.

@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bcl_raw::slab::Id;
@@ -10,9 +11,10 @@ use bcl_types::Address;
 
 use crate::bodies::Bodies;
 use crate::completion::{Completion, Probed};
-use crate::engine::{Engine, Receive, Send, Wanted};
+use crate::engine::{Engine, OneSided, Receive, Send, Wanted};
 use crate::error::Error;
 use crate::memory::Memory;
+use crate::regions::Regions;
 
 /// Events of the port that one poll takes, at most, before it says that nothing has ended.
 const EVENTS_MAX: usize = 16;
@@ -78,6 +80,32 @@ impl Endpoint {
         let received = unsafe { self.engine.receive(&mut self.port, receive) };
         self.tell();
         received
+    }
+
+    /// Begins a one-sided operation on the exposed memory of a peer ([ADI-8]).
+    ///
+    /// # Errors
+    /// As of [`send`](Self::send); [`Error::InvalidArgument`] if an atomic operation is too long, or its memory has another length.
+    ///
+    /// # Safety
+    /// The memory can be read, or written, and nobody else touches it until the completion, or for as long as
+    /// [`What`](crate::What) says.
+    #[inline]
+    pub unsafe fn one_sided(&mut self, asked: OneSided) -> Result<(), Error> {
+        // SAFETY: by the contract.
+        let begun = unsafe { self.engine.one_sided(&mut self.port, asked) };
+        self.tell();
+        begun
+    }
+
+    /// The memory that peers may use.
+    pub fn regions(&self) -> &Arc<Regions> {
+        self.engine.regions()
+    }
+
+    /// Peers may use the same memory as those of other endpoints. What was exposed before they find no more.
+    pub fn share_regions(&mut self, regions: Arc<Regions>) {
+        self.engine.share_regions(regions);
     }
 
     /// Takes back a receive with this context that still waits for messages. It ends with *canceled*; what has met a
@@ -222,7 +250,8 @@ impl Endpoint {
                 break;
             }
         }
-        Ok(())
+        // Peers wait for answers, and the program may look no more for a while.
+        self.engine.catch_up(&mut self.port)
     }
 
     #[inline]
@@ -255,7 +284,7 @@ impl Endpoint {
             }
             Event::PeerUp { peer, .. } => engine.peer_up(port, peer),
             Event::PeerGone { peer, cause } => engine.peer_gone(port, peer, cause),
-            // Nothing one-sided is done here; what the caller does on the port by itself is reported elsewhere.
+            // Nothing one-sided is done by ports here; what the caller does on the port by itself is reported elsewhere.
             _ => Ok(()),
         }
     }

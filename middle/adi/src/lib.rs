@@ -10,6 +10,7 @@
 //! [`SharedEndpoint`], for threads and for programs that compute. Ports of another kind, as a simulator has them, are a
 //! [`Carrier`], and join themselves to an [`Engine`].
 
+mod atomics;
 mod bodies;
 mod carrier;
 mod completion;
@@ -22,17 +23,21 @@ mod header;
 mod matching;
 mod memory;
 mod peers;
+mod regions;
 mod shared;
 
+pub use atomics::{Atomic, Datum, Function};
 pub use bcl_raw::slab::Id;
 pub use bcl_raw::{Error as PortError, Options, PIECES_MAX, Piece, RegionPlace};
-pub use bcl_types::{Address, OpError};
+pub use bcl_types::{Access, Address, OpError};
 pub use carrier::Carrier;
 pub use completion::{Completion, Ended, Probed};
 pub use endpoint::Endpoint;
-pub use engine::{Depths, Engine, Receive, Send, Source, Wanted, When};
+pub use engine::{Depths, Engine, OneSided, Receive, Send, Source, Wanted, What, When};
 pub use error::Error;
 pub use guard::Progress;
+pub use header::one_sided::SHORT_MAX;
 pub use header::{EAGER_MAX, SPACES};
 pub use memory::Memory;
+pub use regions::{Hidden, Region, Regions};
 pub use shared::SharedEndpoint;

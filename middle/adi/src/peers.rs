@@ -7,6 +7,7 @@ use bcl_raw::slab::Id;
 use bcl_types::{Address, OpError};
 
 use crate::credit::{Credit, Grant};
+use crate::engine::{Reply, Request};
 use crate::matching::{PeerNumber, Seeded};
 
 /// One peer: a few cache lines, whatever waits.
@@ -23,6 +24,14 @@ pub struct Peer {
     pub unasked: u32,
     /// Messages that it was asked for and that are not here yet.
     pub asked: u32,
+    /// What it was asked to do with its memory and has not answered, in that order.
+    pub requests: VecDeque<Request>,
+    /// Bodies under way for what it was asked to do.
+    pub bodies: u32,
+    /// What it is to be answered.
+    pub replies: VecDeque<Reply>,
+    /// Bodies under way for what it has asked for.
+    pub served: u32,
     /// What is to be said to it once there is room: in lanes, none of which waits for another.
     pub backlog: [VecDeque<Task>; LANES],
     /// It is among those that are caught up with.
@@ -47,7 +56,7 @@ impl Peer {
     }
 
     pub fn has_backlog(&self) -> bool {
-        self.backlog.iter().any(|lane| !lane.is_empty())
+        !self.replies.is_empty() || self.backlog.iter().any(|lane| !lane.is_empty())
     }
 }
 
@@ -85,6 +94,10 @@ impl Peers {
                 queued: 0,
                 unasked: 0,
                 asked: 0,
+                requests: VecDeque::new(),
+                bodies: 0,
+                replies: VecDeque::new(),
+                served: 0,
                 backlog: Default::default(),
                 is_waiting: false,
                 fault: None,

@@ -10,7 +10,7 @@ use bcl_types::Address;
 
 use crate::completion::{Completion, Probed};
 use crate::endpoint::Endpoint;
-use crate::engine::{Receive, Send, Wanted};
+use crate::engine::{OneSided, Receive, Send, Wanted};
 use crate::error::Error;
 use crate::guard::{Guard, Progress, Room};
 use crate::memory::Memory;
@@ -85,6 +85,19 @@ impl SharedEndpoint {
         // SAFETY: by the contract.
         self.room
             .with(|endpoint| unsafe { endpoint.receive(receive) })
+    }
+
+    /// As [`Endpoint::one_sided`].
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn one_sided(&self, asked: OneSided) -> Result<(), Error> {
+        self.room
+            // SAFETY: by the contract.
+            .with(|endpoint| unsafe { endpoint.one_sided(asked) })
     }
 
     /// As [`Endpoint::cancel`].

@@ -3,9 +3,9 @@
 use bcl_types::{Address, OpError};
 
 use super::Engine;
-use super::meeting::{Lies, Message, Slot};
+use super::meeting::{Goal, Lies, Message, Slot};
 use super::multi::cut;
-use super::sending::Outgoing;
+use super::sending::{Outgoing, Purpose};
 use crate::carrier::Carrier;
 use crate::credit::charge;
 use crate::error::Error;
@@ -14,7 +14,7 @@ use crate::matching::PeerNumber;
 use crate::peers::Task;
 
 /// What a peer has sent that no endpoint sends: it is believed nothing more.
-struct Wrong;
+pub(super) struct Wrong;
 
 impl Engine {
     /// A message has come on the system channel, and lies where it came until this returns.
@@ -70,6 +70,7 @@ impl Engine {
             Kind::Cts { name, wanted } => return self.asked(carrier, from, name, wanted),
             Kind::Data { name } => return Ok(self.data(from, name, payload)),
             Kind::Credit => {}
+            Kind::OneSided(said) => return self.one_sided_said(carrier, from, said, payload),
         }
         Ok(Ok(()))
     }
@@ -149,6 +150,8 @@ impl Engine {
     ) -> Result<Result<(), Wrong>, Error> {
         let is_right = |outgoing: &&mut Outgoing| {
             outgoing.to == from && outgoing.comes != Comes::Unasked && !outgoing.is_asked
+                // What is not one of the program's messages is always wanted, or its refusal has another form.
+                && (wanted || matches!(outgoing.purpose, Purpose::Message { .. }))
         };
         let Some(outgoing) = self.outgoing.get_mut(name).filter(is_right) else {
             return Ok(Err(Wrong));
@@ -167,14 +170,22 @@ impl Engine {
         let id = self.awaited.remove(&(from, name)).ok_or(Wrong)?;
         let incoming = self.incoming.remove(id).ok_or(Wrong)?;
         self.peers[from].asked -= 1;
-        if incoming.len_bytes != payload.len() as u64 {
+        match incoming.goal {
+            Goal::Receive {
+                tag,
+                envelope,
+                slot,
+            } if incoming.len_bytes == payload.len() as u64 => {
+                if let Some(slot) = slot {
+                    self.place(from, tag, envelope, slot, payload);
+                }
+                Ok(())
+            }
             // Its receive ends with the peer.
-            self.incoming.insert(incoming);
-            return Err(Wrong);
+            _ => {
+                self.incoming.insert(incoming);
+                Err(Wrong)
+            }
         }
-        if let Some(slot) = incoming.slot {
-            self.place(from, incoming.tag, incoming.envelope, slot, payload);
-        }
-        Ok(())
     }
 }

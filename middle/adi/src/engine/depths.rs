@@ -21,6 +21,10 @@ pub struct Depths {
     pub kept_bytes: usize,
     /// Messages that have met a receive and are not here yet.
     pub incoming: usize,
+    /// One-sided operations that have no answer yet.
+    pub requests: usize,
+    /// Answers to those of peers that have not left, and bodies under way for them.
+    pub served: usize,
     /// Multi-receive buffers that are not the program's again.
     pub buffers: usize,
     /// Peers to which something is to be said.
@@ -48,6 +52,11 @@ impl Engine {
             outgoing: self.outgoing.len(),
             kept_bytes: self.kept_bytes,
             incoming: self.incoming.len(),
+            requests: self.requests,
+            served: peers
+                .clone()
+                .map(|peer| peer.replies.len() + peer.served as usize)
+                .sum(),
             buffers: self.multis.len(),
             backlogs: self.waiting.len(),
             granted_bytes: (BUDGET_BYTES - self.budget.left()) as usize,

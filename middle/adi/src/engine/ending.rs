@@ -3,7 +3,9 @@
 use bcl_raw::slab::Id;
 use bcl_types::{Address, Cause, OpError};
 
-use super::meeting::Lies;
+use super::meeting::{Goal, Lies};
+use super::receiving::too_long;
+use super::sending::Purpose;
 use super::{Completion, Ended, Engine};
 use crate::carrier::Carrier;
 use crate::credit::{Credit, Grant};
@@ -36,10 +38,17 @@ impl Engine {
 
     /// A body is in the receiver's memory, or never will be.
     pub fn body_sent(&mut self, name: Id, result: Result<(), OpError>) {
-        let result = match result {
+        let Some(outgoing) = self.outgoing.get(name) else {
+            return;
+        };
+        let result = match (&outgoing.purpose, result) {
+            (Purpose::Put(_), result) => match self.put_ended(name, result) {
+                Some(result) => result,
+                None => return,
+            },
             // The receive was shorter, or the message was discarded: that is the receiver's affair.
-            Err(OpError::Truncated { .. }) => Ok(()),
-            result => result,
+            (_, Err(OpError::Truncated { .. })) => Ok(()),
+            (_, result) => result,
         };
         self.end_outgoing(name, result);
     }
@@ -49,32 +58,39 @@ impl Engine {
         let Some(outgoing) = self.outgoing.remove(name) else {
             return;
         };
+        let peer = &mut self.peers[outgoing.to];
+        let is_of_this_life = peer.life == outgoing.life;
         if outgoing.comes == Comes::Unasked {
             self.unasked -= 1;
-            let peer = &mut self.peers[outgoing.to];
-            if peer.life == outgoing.life {
-                peer.unasked -= 1;
+            peer.unasked -= u32::from(is_of_this_life);
+        }
+        let (kind, space, tag) = match outgoing.purpose {
+            Purpose::Message {
+                kept: Some(kept), ..
+            } => {
+                self.kept_bytes -= kept.len();
+                return;
             }
-        }
-        if let Some(kept) = outgoing.kept {
-            self.kept_bytes -= kept.len();
-            return;
-        }
+            Purpose::Serve { .. } => {
+                peer.served -= u32::from(is_of_this_life);
+                return;
+            }
+            Purpose::Message { space, tag, .. } => (Ended::Send, space, tag),
+            Purpose::Put(_) => {
+                peer.bodies -= u32::from(is_of_this_life);
+                (Ended::Put, 0, 0)
+            }
+        };
         if outgoing.quiet && result.is_ok() {
             return;
         }
+        let context = (outgoing.context, outgoing.mark);
         self.completions.push_back(Completion {
-            context: outgoing.context,
-            mark: outgoing.mark,
-            kind: Ended::Send,
-            peer: self.peers[outgoing.to].address,
-            space: outgoing.space,
-            tag: outgoing.tag,
-            data: None,
+            space,
+            tag,
             len_bytes: outgoing.memory.len_bytes() as u64,
-            start: 0,
-            released: true,
             result,
+            ..Completion::new(kind, self.peers[outgoing.to].address, context)
         });
     }
 
@@ -83,29 +99,37 @@ impl Engine {
         let Some(incoming) = self.incoming.remove(id) else {
             return;
         };
-        let peer = &mut self.peers[incoming.from];
-        if incoming.is_asked && peer.life == incoming.life {
+        let (from, len_bytes) = (incoming.from, incoming.len_bytes);
+        let peer = &mut self.peers[from];
+        let is_of_this_life = peer.life == incoming.life;
+        if incoming.is_asked && is_of_this_life {
             peer.asked -= 1;
         }
-        let Some(slot) = incoming.slot else {
-            return;
-        };
-        let result = match result {
-            Err(OpError::Truncated { .. }) => Err(OpError::Truncated {
-                len_bytes: incoming.len_bytes,
-                capacity_bytes: slot.memory.len_bytes() as u64,
-            }),
-            result => result,
-        };
-        let (from, tag) = (incoming.from, incoming.tag);
-        self.received(
-            from,
-            tag,
-            incoming.envelope,
-            incoming.len_bytes,
-            slot,
-            result,
-        );
+        match incoming.goal {
+            Goal::Receive {
+                tag,
+                envelope,
+                slot: Some(slot),
+            } => {
+                let result = match result {
+                    Err(OpError::Truncated { .. }) => Err(too_long(len_bytes, &slot)),
+                    result => result,
+                };
+                self.received(from, tag, envelope, len_bytes, slot, result);
+            }
+            Goal::Receive { slot: None, .. } => {}
+            Goal::Get(request) => {
+                peer.bodies -= u32::from(is_of_this_life);
+                let address = peer.address;
+                self.request_ended(address, &request, result);
+            }
+            Goal::Put { place, data } => {
+                peer.served -= u32::from(is_of_this_life);
+                if place.is_some() && result.is_ok() {
+                    self.tell_written(from, data, len_bytes);
+                }
+            }
+        }
     }
 
     /// A connection is up: the peer gets credit.
@@ -145,10 +169,13 @@ impl Engine {
         peer.life = peer.life.wrapping_add(1);
         peer.credit = Credit::default();
         (peer.queued, peer.unasked, peer.asked) = (0, 0, 0);
+        (peer.bodies, peer.served) = (0, 0);
+        peer.replies.clear();
         // What has come from it whole still takes its room, until it has met a receive.
         self.budget
             .give_back(peer.grant.window() - peer.grant.charged());
         peer.grant = Grant::default();
+        self.end_requests(number, error);
         self.end_sends(number, error);
         self.end_receives(carrier, number, error);
         for space in 0..SPACES as u8 {
@@ -156,6 +183,15 @@ impl Engine {
         }
         self.end_claimed(number, error);
         Ok(())
+    }
+
+    fn end_requests(&mut self, number: PeerNumber, error: OpError) {
+        let peer = &mut self.peers[number];
+        let (address, requests) = (peer.address, std::mem::take(&mut peer.requests));
+        self.requests -= requests.len();
+        for request in requests {
+            self.request_ended(address, &request, Err(error));
+        }
     }
 
     /// Those that the carrier has end by themselves.

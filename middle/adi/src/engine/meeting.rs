@@ -6,6 +6,9 @@ use bcl_types::OpError;
 use crate::header::{Comes, Envelope};
 use crate::matching::PeerNumber;
 use crate::memory::Memory;
+use crate::regions::Place;
+
+use super::one_sided::Request;
 
 /// A receive that no message has met.
 #[derive(Debug)]
@@ -52,7 +55,25 @@ pub struct Slot {
     pub multi: Option<Id>,
 }
 
-/// A message that has met a receive and is not here yet.
+/// What comes, and where it goes.
+#[derive(Debug)]
+pub enum Goal {
+    /// A message to a receive that it has met; without a slot, it was discarded.
+    Receive {
+        tag: u64,
+        envelope: Envelope,
+        slot: Option<Slot>,
+    },
+    /// What was in a peer's memory, to whoever has asked for it.
+    Get(Request),
+    /// What is put into our memory; without a place, it was refused.
+    Put {
+        place: Option<Place>,
+        data: Option<u64>,
+    },
+}
+
+/// Something that was announced, is wanted, and is not here yet.
 #[derive(Debug)]
 pub struct Incoming {
     pub from: PeerNumber,
@@ -60,11 +81,8 @@ pub struct Incoming {
     pub life: u32,
     pub name: u64,
     pub comes: Comes,
-    pub tag: u64,
-    pub envelope: Envelope,
     pub len_bytes: u64,
-    /// Where it goes; `None`: it was discarded.
-    pub slot: Option<Slot>,
+    pub goal: Goal,
     /// The carrier has memory for its body.
     pub is_expected: bool,
     /// Its sender was asked for it.
@@ -74,10 +92,16 @@ pub struct Incoming {
 impl Incoming {
     /// What the carrier gets for the body. One that does not fit gets nothing, which ends it on both sides.
     pub fn memory(&self) -> Memory {
-        let fits = |slot: &&Slot| slot.memory.len_bytes() as u64 >= self.len_bytes;
-        match self.slot.as_ref().filter(fits) {
-            Some(slot) => slot.memory.clone(),
-            None => Memory::one(std::ptr::NonNull::dangling().as_ptr(), 0),
-        }
+        let memory = match &self.goal {
+            Goal::Receive { slot, .. } => slot.as_ref().map(|slot| slot.memory.clone()),
+            Goal::Get(request) => request.memory.clone(),
+            Goal::Put { place, .. } => {
+                let whole = |place: &Place| Memory::one(place.start, self.len_bytes as usize);
+                place.as_ref().map(whole)
+            }
+        };
+        let fits = |memory: &Memory| memory.len_bytes() as u64 >= self.len_bytes;
+        let nothing = || Memory::one(std::ptr::NonNull::dangling().as_ptr(), 0);
+        memory.filter(fits).unwrap_or_else(nothing)
     }
 }

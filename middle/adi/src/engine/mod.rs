@@ -2,13 +2,14 @@
 //! clock read, no call made but on the [`Carrier`](crate::carrier::Carrier), so that all of it runs on a model as well.
 //!
 //! In the order of a message's way: `sending`, `arriving`, `receiving`, `tasks`, and `ending`. What they hold meanwhile is in
-//! `meeting` and `multi`.
+//! `meeting` and `multi`. What needs no receive is in `one_sided`.
 
 mod arriving;
 mod depths;
 mod ending;
 mod meeting;
 mod multi;
+mod one_sided;
 mod probing;
 mod receiving;
 mod sending;
@@ -17,6 +18,7 @@ mod tasks;
 mod tests;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use bcl_raw::slab::{Id, Slab};
 use bcl_types::{Address, SYSTEM_MAX};
@@ -26,8 +28,11 @@ use crate::credit::Budget;
 use crate::header::SPACES;
 use crate::matching::{PeerNumber, Posted, Seeded, Unexpected};
 use crate::peers::Peers;
+use crate::regions::Regions;
 
 pub use depths::Depths;
+pub use one_sided::{OneSided, What};
+pub(crate) use one_sided::{Reply, Request};
 pub use receiving::{Receive, Source, Wanted};
 pub use sending::{Send, When};
 
@@ -44,12 +49,16 @@ pub struct Engine {
     outgoing: Slab<sending::Outgoing>,
     /// Of these, bodies that nobody has asked for.
     unasked: usize,
-    /// Messages that have met a receive and are not here yet.
+    /// Messages that have met a receive and are not here yet, and what else comes so.
     incoming: Slab<meeting::Incoming>,
     /// Of these, the ones that come as DATA.
     awaited: HashMap<(PeerNumber, u64), Id, Seeded>,
     claimed: Slab<meeting::Claimed>,
     multis: Slab<multi::Multi>,
+    /// Memory that peers may use.
+    regions: Arc<Regions>,
+    /// One-sided operations that have no answer yet, of all peers.
+    requests: usize,
     /// Peers with a backlog.
     waiting: VecDeque<PeerNumber>,
     completions: VecDeque<Completion>,
@@ -57,6 +66,8 @@ pub struct Engine {
     /// Of the bytes of messages kept for programs whose sends are complete.
     kept_bytes: usize,
     scratch: Box<[u8; SYSTEM_MAX]>,
+    /// Of atomic operations.
+    elements: Vec<u8>,
 }
 
 /// Where receives and messages meet.
@@ -85,7 +96,20 @@ impl Engine {
             unasked: 0,
             kept_bytes: 0,
             scratch: Box::new([0; SYSTEM_MAX]),
+            elements: Vec::new(),
+            regions: Arc::default(),
+            requests: 0,
         }
+    }
+
+    /// The memory that peers may use.
+    pub fn regions(&self) -> &Arc<Regions> {
+        &self.regions
+    }
+
+    /// Peers may use the same memory as those of other endpoints.
+    pub fn share_regions(&mut self, regions: Arc<Regions>) {
+        self.regions = regions;
     }
 
     /// What has ended and was not taken yet.
@@ -99,10 +123,12 @@ impl Engine {
         !self.completions.is_empty()
     }
 
-    /// Whether anything is under way, or waited for.
+    /// Whether anything is under way, or waited for. While memory is exposed, peers are.
     pub fn has_pending(&self) -> bool {
         let is_posted = |space: &Space| space.posted.len() > 0;
-        !self.outgoing.is_empty()
+        self.requests > 0
+            || !self.regions.is_empty()
+            || !self.outgoing.is_empty()
             || !self.incoming.is_empty()
             || !self.waiting.is_empty()
             || self.spaces.iter().any(is_posted)

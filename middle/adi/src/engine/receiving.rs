@@ -2,7 +2,7 @@
 
 use bcl_types::{Address, OpError};
 
-use super::meeting::{Incoming, Lies, Message, Slot, Waiting};
+use super::meeting::{Goal, Incoming, Lies, Message, Slot, Waiting};
 use super::multi::{Multi, cut, is_over};
 use super::sending::check_space;
 use super::{Completion, Ended, Engine};
@@ -152,10 +152,12 @@ impl Engine {
             life: self.peers[from].life,
             name,
             comes,
-            tag,
-            envelope,
             len_bytes,
-            slot,
+            goal: Goal::Receive {
+                tag,
+                envelope,
+                slot,
+            },
             is_expected: false,
             is_asked: false,
         });
@@ -219,10 +221,6 @@ impl Engine {
             released = is_over(&mut self.multis, id, 1);
         }
         self.completions.push_back(Completion {
-            context: slot.context,
-            mark: slot.mark,
-            kind: Ended::Receive,
-            peer: self.peers[from].address,
             space: envelope.space,
             tag,
             data: envelope.data,
@@ -230,6 +228,11 @@ impl Engine {
             start: slot.memory.address(),
             released,
             result,
+            ..Completion::new(
+                Ended::Receive,
+                self.peers[from].address,
+                (slot.context, slot.mark),
+            )
         });
     }
 
@@ -248,7 +251,7 @@ impl Engine {
 }
 
 #[inline]
-fn too_long(len_bytes: u64, slot: &Slot) -> OpError {
+pub(super) fn too_long(len_bytes: u64, slot: &Slot) -> OpError {
     OpError::Truncated {
         len_bytes,
         capacity_bytes: slot.memory.len_bytes() as u64,

@@ -2,7 +2,7 @@
 
 use bcl_raw::Error as PortError;
 use bcl_raw::slab::Id;
-use bcl_types::{Address, OpError};
+use bcl_types::{Address, OpError, Refusal};
 
 use super::{Completion, Ended, Engine};
 use crate::carrier::Carrier;
@@ -12,13 +12,14 @@ use crate::header::{Comes, EAGER_MAX, Envelope, Kind, SPACES};
 use crate::matching::PeerNumber;
 use crate::memory::Memory;
 use crate::peers::Task;
+use crate::regions::Place;
 
 /// System messages that may wait to leave for one peer: more would take the port's room from others.
 pub(super) const QUEUED_MAX: u32 = 64;
 /// Bodies that may be under way to one peer which it has not asked for.
 pub(super) const UNASKED_MAX: u32 = 32;
 /// Messages that may be announced and not gone, over all peers.
-const OUTGOING_MAX: usize = 1 << 20;
+pub(super) const OUTGOING_MAX: usize = 1 << 20;
 /// Bytes kept of messages whose sends are complete, over all peers.
 const KEPT_MAX: usize = 64 << 20;
 
@@ -68,13 +69,37 @@ pub(super) struct Outgoing {
     /// The carrier has it.
     pub is_leaving: bool,
     pub memory: Memory,
-    /// What the memory is, if it is not the program's: its send is complete.
-    pub kept: Option<Box<[u8]>>,
+    pub purpose: Purpose,
     pub quiet: bool,
     pub context: u64,
     pub mark: u8,
-    pub space: u8,
-    pub tag: u64,
+}
+
+/// What is sent.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// A message.
+    Message {
+        space: u8,
+        tag: u64,
+        /// What the memory is, if it is not the program's: its send is complete.
+        kept: Option<Box<[u8]>>,
+    },
+    /// What goes into a peer's memory.
+    Put(Fate),
+    /// What a peer has asked for, of our memory.
+    Serve { _place: Place },
+}
+
+/// What has become of something for a peer's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Nothing yet.
+    Open,
+    /// The peer has said why not.
+    Refused(Refusal),
+    /// The peer had no memory for it, and will say why.
+    HadNoMemory,
 }
 
 impl Engine {
@@ -146,27 +171,25 @@ impl Engine {
         if self.outgoing.len() >= OUTGOING_MAX || send.when == When::Injected && !keeps {
             return Err(Error::Again { to: send.to });
         }
-        let peer = &self.peers[to];
         let comes = match is_short {
             true => Comes::AsData,
-            false if peer.unasked < UNASKED_MAX && self.unasked < carrier.unasked_max() => {
-                Comes::Unasked
-            }
-            false => Comes::AsBody,
+            false => self.how_bodies_come(carrier, to),
         };
         let name = self.outgoing.insert(Outgoing {
             to,
-            life: peer.life,
+            life: self.peers[to].life,
             comes,
             is_asked: false,
             is_leaving: false,
             memory: send.memory.clone(),
-            kept: None,
+            purpose: Purpose::Message {
+                space: send.space,
+                tag: send.tag,
+                kept: None,
+            },
             quiet: send.quiet,
             context: send.context,
             mark: send.mark,
-            space: send.space,
-            tag: send.tag,
         });
         let kind = Kind::Rts {
             envelope: envelope(&send),
@@ -184,12 +207,35 @@ impl Engine {
             unsafe { self.keep(name) };
             self.sent(&send, Ok(()));
         }
+        self.announced_body(carrier, to, name, comes)
+    }
+
+    /// Whether a body to that peer may follow unasked.
+    pub(super) fn how_bodies_come<C: Carrier>(&self, carrier: &C, to: PeerNumber) -> Comes {
+        match self.peers[to].unasked < UNASKED_MAX && self.unasked < carrier.unasked_max() {
+            true => Comes::Unasked,
+            false => Comes::AsBody,
+        }
+    }
+
+    /// It was announced that it comes so.
+    pub(super) fn announced_body<C: Carrier>(
+        &mut self,
+        carrier: &mut C,
+        to: PeerNumber,
+        name: Id,
+        comes: Comes,
+    ) -> Result<(), Error> {
         if comes == Comes::Unasked {
-            self.peers[to].unasked += 1;
-            self.unasked += 1;
+            self.count_unasked(to);
             self.attempt(carrier, to, Task::Answer(name))?;
         }
         Ok(())
+    }
+
+    pub(super) fn count_unasked(&mut self, to: PeerNumber) {
+        self.peers[to].unasked += 1;
+        self.unasked += 1;
     }
 
     /// Makes a copy of what was announced, which takes the place of the program's memory.
@@ -204,8 +250,10 @@ impl Engine {
         // SAFETY: by the contract.
         unsafe { outgoing.memory.gather(&mut copy) };
         outgoing.memory = Memory::to_read(copy.as_ptr(), copy.len());
-        self.kept_bytes += copy.len();
-        outgoing.kept = Some(copy);
+        if let Purpose::Message { kept, .. } = &mut outgoing.purpose {
+            self.kept_bytes += copy.len();
+            *kept = Some(copy);
+        }
     }
 
     /// A send has ended for the program.
@@ -215,17 +263,11 @@ impl Engine {
             return;
         }
         self.completions.push_back(Completion {
-            context: send.context,
-            mark: send.mark,
-            kind: Ended::Send,
-            peer: send.to,
             space: send.space,
             tag: send.tag,
-            data: None,
             len_bytes: send.memory.len_bytes() as u64,
-            start: 0,
-            released: true,
             result,
+            ..Completion::new(Ended::Send, send.to, (send.context, send.mark))
         });
     }
 }
@@ -250,7 +292,7 @@ pub(super) fn check_space(space: u8) -> Result<(), Error> {
 }
 
 /// A port without room is a reason to come again.
-fn again(error: PortError, to: Address) -> Error {
+pub(super) fn again(error: PortError, to: Address) -> Error {
     match error {
         PortError::QueueFull { .. } => Error::Again { to },
         error => Error::Port(error),

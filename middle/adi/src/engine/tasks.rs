@@ -18,7 +18,7 @@ const ASKED_MAX: u32 = 64;
 
 /// Whether a task is done with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+pub(super) enum Progress {
     Done,
     Later,
 }
@@ -35,12 +35,16 @@ impl Engine {
         if is_first && self.perform(carrier, number, task)? == Progress::Done {
             return Ok(());
         }
-        let peer = &mut self.peers[number];
-        peer.lane(task).push_back(task);
-        if !std::mem::replace(&mut peer.is_waiting, true) {
+        self.peers[number].lane(task).push_back(task);
+        self.wait_for_room(number);
+        Ok(())
+    }
+
+    /// The peer has a backlog.
+    pub(super) fn wait_for_room(&mut self, number: PeerNumber) {
+        if !std::mem::replace(&mut self.peers[number].is_waiting, true) {
             self.waiting.push_back(number);
         }
-        Ok(())
     }
 
     /// Does what waits, as far as there is room: each peer's in turn.
@@ -66,6 +70,7 @@ impl Engine {
         carrier: &mut C,
         number: PeerNumber,
     ) -> Result<(), Error> {
+        self.reply(carrier, number)?;
         for lane in 0..LANES {
             while let Some(&task) = self.peers[number].backlog[lane].front() {
                 if self.perform(carrier, number, task)? == Progress::Later {
@@ -233,7 +238,7 @@ impl Engine {
 
 /// A port without room is no error of a task.
 #[inline]
-fn progress(done: Result<(), PortError>) -> Result<Progress, Error> {
+pub(super) fn progress(done: Result<(), PortError>) -> Result<Progress, Error> {
     match done {
         Ok(()) => Ok(Progress::Done),
         Err(PortError::QueueFull { .. }) => Ok(Progress::Later),

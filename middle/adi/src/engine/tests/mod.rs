@@ -5,6 +5,7 @@ mod cheats;
 #[path = "../../../testing/lists.rs"]
 mod lists;
 mod network;
+mod one_sided;
 mod world;
 
 use proptest::prelude::*;

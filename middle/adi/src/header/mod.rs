@@ -1,6 +1,13 @@
-//! What stands before the payload of each message on the system channel ([ADI-2]).
+//! What stands before the payload of each message on the system channel ([ADI-2]). What one-sided operations say is in
+//! [`one_sided`].
+
+pub mod one_sided;
+#[cfg(test)]
+mod tests;
 
 use bcl_types::SYSTEM_MAX;
+
+use one_sided::OneSided;
 
 /// Of this text; peers of another are not understood.
 const VERSION: u8 = 1;
@@ -40,7 +47,16 @@ pub enum Kind {
     Data { name: u64 },
     /// Nothing but the limit.
     Credit,
+    /// Of a one-sided operation.
+    OneSided(OneSided),
 }
+
+/// Words that follow a header, at most.
+const WORDS_MAX: usize = 5;
+/// What is written: number and flags of the kind, and its words.
+type Written = (u8, u8, [Option<u64>; WORDS_MAX]);
+/// What is read: the kind, flags that it may have, and whether a payload may follow.
+type Read = (Kind, u8, bool);
 
 /// How what was announced comes ([ADI-5.1]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +101,7 @@ impl Header {
     #[inline]
     pub fn write(&self, to: &mut [u8; SYSTEM_MAX]) -> usize {
         let (number, flags, words) = match self.kind {
-            Kind::Eager(envelope) => (1, envelope.flags(), [envelope.data, None, None]),
+            Kind::Eager(envelope) => (1, envelope.flags(), words([envelope.data])),
             Kind::Rts {
                 envelope,
                 len_bytes,
@@ -93,14 +109,19 @@ impl Header {
                 comes,
             } => {
                 let flags = envelope.flags() | comes.flags();
-                (2, flags, [envelope.data, Some(len_bytes), Some(name)])
+                (
+                    2,
+                    flags,
+                    words([envelope.data, Some(len_bytes), Some(name)]),
+                )
             }
             Kind::Cts { name, wanted } => {
                 let flags = if wanted { 0 } else { UNWANTED };
-                (3, flags, [Some(name), None, None])
+                (3, flags, words([Some(name)]))
             }
-            Kind::Data { name } => (4, 0, [Some(name), None, None]),
-            Kind::Credit => (5, 0, [None; 3]),
+            Kind::Data { name } => (4, 0, words([Some(name)])),
+            Kind::Credit => (5, 0, words([])),
+            Kind::OneSided(one_sided) => one_sided.written(),
         };
         to[..4].copy_from_slice(&[VERSION, number, flags, 0]);
         to[4..8].copy_from_slice(&self.limit.to_le_bytes());
@@ -119,50 +140,84 @@ impl Header {
         let [VERSION, number, flags, 0, limit @ ..] = *start else {
             return None;
         };
-        let mut word = || {
-            let (word, behind) = rest.split_first_chunk::<8>()?;
-            rest = behind;
-            Some(u64::from_le_bytes(*word))
-        };
+        let mut words = Words(rest);
         let (kind, known_flags, has_payload) = match number {
+            1..=5 => Kind::read(number, flags, &mut words)?,
+            _ => OneSided::read(number, flags, &mut words)?,
+        };
+        rest = words.0;
+        let is_right = flags & !known_flags == 0 && (has_payload || rest.is_empty());
+        let limit = u32::from_le_bytes(limit);
+        is_right.then_some((Self { limit, kind }, rest))
+    }
+}
+
+/// So many words, of at most as many as there can be.
+#[inline]
+fn words<const N: usize>(given: [Option<u64>; N]) -> [Option<u64>; WORDS_MAX] {
+    let mut words = [None; WORDS_MAX];
+    words[..N].copy_from_slice(&given);
+    words
+}
+
+/// What has not been read yet.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        let (word, behind) = self.0.split_first_chunk::<8>()?;
+        self.0 = behind;
+        Some(u64::from_le_bytes(*word))
+    }
+
+    /// Completion data, if there are any; `None` if they should be there and are not.
+    #[inline]
+    fn data(&mut self, flags: u8) -> Option<Option<u64>> {
+        match flags & HAS_DATA {
+            0 => Some(None),
+            _ => self.next().map(Some),
+        }
+    }
+}
+
+impl Kind {
+    #[inline]
+    fn read(number: u8, flags: u8, words: &mut Words) -> Option<Read> {
+        Some(match number {
             1 => {
-                let data = if flags & HAS_DATA != 0 {
-                    Some(word()?)
-                } else {
-                    None
-                };
-                let kind = Kind::Eager(Envelope::of(flags, data)?);
+                let data = words.data(flags)?;
+                let kind = Self::Eager(Envelope::of(flags, data)?);
                 (kind, SPACE_BITS | HAS_DATA, true)
             }
             2 => {
-                let data = if flags & HAS_DATA != 0 {
-                    Some(word()?)
-                } else {
-                    None
-                };
-                let len_bytes = word()?;
-                let kind = Kind::Rts {
+                let data = words.data(flags)?;
+                let len_bytes = words.next()?;
+                let kind = Self::Rts {
                     envelope: Envelope::of(flags, data)?,
                     len_bytes,
-                    name: word()?,
+                    name: words.next()?,
                     comes: Comes::of(flags, len_bytes)?,
                 };
                 (kind, SPACE_BITS | HAS_DATA | FOLLOWS | SHORT, false)
             }
             3 => {
-                let kind = Kind::Cts {
-                    name: word()?,
+                let kind = Self::Cts {
+                    name: words.next()?,
                     wanted: flags & UNWANTED == 0,
                 };
                 (kind, UNWANTED, false)
             }
-            4 => (Kind::Data { name: word()? }, 0, true),
-            5 => (Kind::Credit, 0, false),
+            4 => (
+                Self::Data {
+                    name: words.next()?,
+                },
+                0,
+                true,
+            ),
+            5 => (Self::Credit, 0, false),
             _ => return None,
-        };
-        let is_right = flags & !known_flags == 0 && (has_payload || rest.is_empty());
-        let limit = u32::from_le_bytes(limit);
-        is_right.then_some((Self { limit, kind }, rest))
+        })
     }
 }
 
@@ -178,70 +233,5 @@ impl Envelope {
     fn of(flags: u8, data: Option<u64>) -> Option<Self> {
         let space = flags & SPACE_BITS;
         (usize::from(space) < SPACES).then_some(Self { space, data })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn announced() -> impl Strategy<Value = (u64, Comes)> {
-        prop_oneof![
-            (any::<u64>(), Just(Comes::Unasked)),
-            (any::<u64>(), Just(Comes::AsBody)),
-            (0..=EAGER_MAX as u64, Just(Comes::AsData)),
-        ]
-    }
-
-    fn header() -> impl Strategy<Value = Header> {
-        let envelope = || {
-            let data = prop::option::of(any::<u64>());
-            (0..SPACES as u8, data).prop_map(|(space, data)| Envelope { space, data })
-        };
-        let kind = prop_oneof![
-            envelope().prop_map(Kind::Eager),
-            (envelope(), announced(), any::<u64>()).prop_map(
-                |(envelope, (len_bytes, comes), name)| Kind::Rts {
-                    envelope,
-                    len_bytes,
-                    name,
-                    comes
-                }
-            ),
-            (any::<u64>(), any::<bool>()).prop_map(|(name, wanted)| Kind::Cts { name, wanted }),
-            any::<u64>().prop_map(|name| Kind::Data { name }),
-            Just(Kind::Credit),
-        ];
-        (any::<u32>(), kind).prop_map(|(limit, kind)| Header { limit, kind })
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_written_is_read(header in header(), payload in prop::collection::vec(any::<u8>(), 0..20)) {
-            let mut bytes = [0xff; SYSTEM_MAX];
-            let len = header.write(&mut bytes);
-            let bare = &bytes[..len];
-            prop_assert_eq!(Header::parse(bare), Some((header, &[][..])));
-            for short in 0..len {
-                prop_assert_eq!(Header::parse(&bare[..short]), None);
-            }
-            let whole = [bare, &payload].concat();
-            let takes_payload = matches!(header.kind, Kind::Eager(_) | Kind::Data { .. });
-            let expected = (takes_payload || payload.is_empty()).then_some((header, &payload[..]));
-            prop_assert_eq!(Header::parse(&whole), expected);
-        }
-
-        /// What is read was written so: no two texts say the same.
-        #[test]
-        fn what_is_read_is_written_so(mut bytes in prop::collection::vec(any::<u8>(), 8..40), number in 1u8..6) {
-            (bytes[0], bytes[1], bytes[3]) = (VERSION, number, 0);
-            bytes[2] &= 0xf3;
-            if let Some((header, payload)) = Header::parse(&bytes) {
-                let mut again = [0; SYSTEM_MAX];
-                let len = header.write(&mut again);
-                prop_assert_eq!([&again[..len], payload].concat(), bytes);
-            }
-        }
     }
 }
