@@ -1,9 +1,50 @@
-//! `rdma/fi_atomic.h`: atomic operations on others' memory. Data types and operations are plain numbers, for as long as we
-//! offer none.
+//! `rdma/fi_atomic.h`: atomic operations on others' memory; and, of `rdma/fi_domain.h`, what they do with which types.
 
 use std::ffi::{c_int, c_void};
 
 use super::fid_ep;
+
+constants! {
+    u32 {
+        FI_INT8 = 0,
+        FI_UINT8 = 1,
+        FI_INT16 = 2,
+        FI_UINT16 = 3,
+        FI_INT32 = 4,
+        FI_UINT32 = 5,
+        FI_INT64 = 6,
+        FI_UINT64 = 7,
+        FI_FLOAT = 8,
+        FI_DOUBLE = 9,
+        FI_FLOAT_COMPLEX = 10,
+        FI_DOUBLE_COMPLEX = 11,
+        FI_INT128 = 14,
+        FI_UINT128 = 15,
+        FI_MIN = 0,
+        FI_MAX = 1,
+        FI_SUM = 2,
+        FI_PROD = 3,
+        FI_LOR = 4,
+        FI_LAND = 5,
+        FI_BOR = 6,
+        FI_BAND = 7,
+        FI_LXOR = 8,
+        FI_BXOR = 9,
+        FI_ATOMIC_READ = 10,
+        FI_ATOMIC_WRITE = 11,
+        FI_CSWAP = 12,
+        FI_CSWAP_NE = 13,
+        FI_CSWAP_LE = 14,
+        FI_CSWAP_LT = 15,
+        FI_CSWAP_GE = 16,
+        FI_CSWAP_GT = 17,
+        FI_MSWAP = 18,
+    }
+    u64 {
+        FI_FETCH_ATOMIC = 1 << 58,
+        FI_COMPARE_ATOMIC = 1 << 59,
+    }
+}
 
 structures! {
     fi_ioc {

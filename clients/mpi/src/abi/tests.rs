@@ -24,6 +24,7 @@ const LAYOUTS: &[&[Layout]] = &[
 ];
 
 const CONSTANTS: &[&[(&str, u64)]] = &[
+    atomics::CONSTANTS,
     av::CONSTANTS,
     cntr::CONSTANTS,
     cq::CONSTANTS,

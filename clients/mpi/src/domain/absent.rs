@@ -49,17 +49,6 @@ pub(super) unsafe extern "C" fn no_poll_open(
     )
 }
 
-/// Programs ask this of every operation and type: no reason to say anything.
-pub(super) unsafe extern "C" fn no_query_atomic(
-    _: *mut fid_domain,
-    _: u32,
-    _: u32,
-    _: *mut fi_atomic_attr,
-    _: u64,
-) -> c_int {
-    -FI_EOPNOTSUPP
-}
-
 pub(super) unsafe extern "C" fn no_query_collective(
     _: *mut fid_domain,
     _: u32,

@@ -14,6 +14,7 @@ use crate::fabric::Fabric;
 use crate::lock::Lock;
 use crate::mr::{self, regions::Regions};
 use crate::object::{self, Object, User, Users, find, of, text};
+use crate::progress::Drivers;
 use crate::provider::NAME;
 use crate::{av, cntr, cq, ep};
 
@@ -27,6 +28,8 @@ pub struct Domain {
     pub users: Users,
     /// Memory that others may reach.
     pub regions: Arc<Lock<Regions>>,
+    /// Endpoints that are enabled.
+    pub endpoints: Arc<Drivers>,
     /// Who is told of regions and addresses that are ready, if the program wants to be told.
     pub poster: Lock<Option<Bound>>,
     one_thread: bool,
@@ -56,7 +59,7 @@ static OPS: fi_ops_domain = fi_ops_domain {
     poll_open: Some(absent::no_poll_open),
     stx_ctx: Some(absent::no_stx_ctx),
     srx_ctx: Some(absent::no_srx_ctx),
-    query_atomic: Some(absent::no_query_atomic),
+    query_atomic: Some(ep::query_atomic),
     query_collective: Some(absent::no_query_collective),
     endpoint2: Some(ep::open2),
 };
@@ -128,6 +131,7 @@ pub unsafe extern "C" fn open(
             api_version: fabric.api_version(),
             users: Users::default(),
             regions: Arc::new(lock(Regions::new(attr.mr_mode), one_thread)),
+            endpoints: Arc::new(Drivers::new(lock(Vec::new(), one_thread))),
             poster: lock(None, one_thread),
             one_thread,
             _fabric: fabric.users.enter(),

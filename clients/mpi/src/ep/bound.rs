@@ -19,6 +19,9 @@ pub struct Bound {
     pub addresses: Option<Addresses>,
     pub sends: End,
     pub receives: End,
+    /// What counts one-sided operations that read, and those that write; their completions go where those of sends do.
+    pub reads: Option<Tally>,
+    pub writes: Option<Tally>,
     /// Those who have to look for completions.
     pub lookers: Vec<Arc<Drivers>>,
 }
@@ -92,16 +95,23 @@ impl Bound {
     }
 
     fn bind_cntr(&mut self, cntr: &Cntr, flags: u64) -> Result<(), Failure> {
-        const OURS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+        const OURS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
         if flags & !OURS != 0 || flags == 0 {
             return Err(Failure::new(
                 FI_EBADFLAGS,
-                format!("flags {flags:#x}: a counter is bound for FI_SEND, FI_RECV and so on"),
+                format!(
+                    "flags {flags:#x}: a counter is bound for FI_SEND, FI_RECV, FI_READ, FI_WRITE; what others do with our memory is not counted"
+                ),
             ));
         }
-        for (bit, end) in [(FI_SEND, &mut self.sends), (FI_RECV, &mut self.receives)] {
+        for (bit, tally) in [
+            (FI_SEND, &mut self.sends.tally),
+            (FI_RECV, &mut self.receives.tally),
+            (FI_READ, &mut self.reads),
+            (FI_WRITE, &mut self.writes),
+        ] {
             if flags & bit != 0 {
-                end.tally = Some(cntr.tally());
+                *tally = Some(cntr.tally());
             }
         }
         self.lookers.push(cntr.drivers());

@@ -11,7 +11,8 @@ use super::bound::End;
 use crate::abi::*;
 use crate::av::Addresses;
 use crate::call::Failure;
-use crate::cq::queue;
+use crate::cntr::Tally;
+use crate::cq::{Sink, queue};
 use crate::lock::Lock;
 use crate::log::{self, Level};
 use crate::progress::{Driver, Drivers};
@@ -26,6 +27,8 @@ pub const TAGGED: u8 = 1;
 pub const WANTED: u8 = 1;
 /// ... and it is a multi-receive buffer.
 pub const MULTI: u8 = 2;
+/// What an atomic operation has found is wanted.
+pub const FETCHES: u8 = 4;
 
 /// Completions that are told of in one look.
 const LOOK_MAX: usize = 64;
@@ -36,6 +39,8 @@ pub(super) struct Data {
     pub addresses: Addresses,
     pub sends: End,
     pub receives: End,
+    pub reads: Option<Tally>,
+    pub writes: Option<Tally>,
     /// Completions say from whom a message is.
     pub wants_sources: bool,
     pub lookers: Vec<Arc<Drivers>>,
@@ -93,40 +98,59 @@ impl Driver for Data {
 }
 
 impl Data {
-    /// Where its operations of one kind end.
-    fn end(&self, kind: Ended) -> &End {
-        match kind {
-            Ended::Send => &self.sends,
-            Ended::Receive => &self.receives,
+    /// Where an operation ends: a queue, and a counter.
+    fn end(&self, ended: &Completion) -> (Option<&Sink>, Option<&Tally>) {
+        let (end, tally) = match ended.kind {
+            Ended::Send => (&self.sends, &self.sends.tally),
+            Ended::Receive => (&self.receives, &self.receives.tally),
+            Ended::Get => (&self.sends, &self.reads),
+            Ended::Put => (&self.sends, &self.writes),
+            Ended::Atomic => (&self.sends, self.tally_of_atomics(ended.mark)),
+            Ended::Written => (&self.receives, &None),
+        };
+        (end.sink.as_ref(), tally.as_ref())
+    }
+
+    /// What counts an atomic operation with this mark.
+    pub fn tally_of_atomics(&self, mark: u8) -> &Option<Tally> {
+        match mark & FETCHES {
+            0 => &self.writes,
+            _ => &self.reads,
         }
     }
 
     /// Tells the queue and the counter of what has ended.
     #[inline]
     fn tell(&self, ended: &Completion) {
-        let end = self.end(ended.kind);
+        let (sink, tally) = self.end(ended);
         match ended.result {
             Ok(()) => {
-                if let (Some(sink), true) = (&end.sink, ended.mark & WANTED != 0) {
+                let is_wanted = ended.mark & WANTED != 0 || ended.kind == Ended::Written;
+                if let (Some(sink), true) = (sink, is_wanted) {
                     sink.push(self.completion(ended));
                 }
-                if let Some(tally) = &end.tally {
+                if let Some(tally) = tally {
                     tally.count();
                 }
             }
-            Err(error) => self.tell_failed(end, ended, error),
+            Err(error) => self.tell_failed(sink, tally, ended, error),
         }
     }
 
     #[inline]
     fn completion(&self, ended: &Completion) -> queue::Completion {
-        let mut flags = match ended.space {
+        let what = match ended.space {
             MESSAGES => FI_MSG,
             _ => FI_TAGGED,
         };
-        flags |= match ended.kind {
-            Ended::Send => FI_SEND,
-            Ended::Receive => FI_RECV,
+        let mut flags = match ended.kind {
+            Ended::Send => what | FI_SEND,
+            Ended::Receive => what | FI_RECV,
+            Ended::Put => FI_RMA | FI_WRITE,
+            Ended::Get => FI_RMA | FI_READ,
+            Ended::Atomic if ended.mark & FETCHES != 0 => FI_ATOMIC | FI_READ,
+            Ended::Atomic => FI_ATOMIC | FI_WRITE,
+            Ended::Written => FI_RMA | FI_REMOTE_WRITE,
         };
         if ended.data.is_some() {
             flags |= FI_REMOTE_CQ_DATA;
@@ -147,14 +171,22 @@ impl Data {
             data: ended.data.unwrap_or(0),
             tag: ended.tag,
             source: match ended.kind {
-                Ended::Receive if self.wants_sources => self.addresses.place_of(ended.peer),
+                Ended::Receive | Ended::Written if self.wants_sources => {
+                    self.addresses.place_of(ended.peer)
+                }
                 _ => FI_ADDR_NOTAVAIL,
             },
         }
     }
 
     #[cold]
-    fn tell_failed(&self, end: &End, ended: &Completion, error: OpError) {
+    fn tell_failed(
+        &self,
+        sink: Option<&Sink>,
+        tally: Option<&Tally>,
+        ended: &Completion,
+        error: OpError,
+    ) {
         let mut operation = self.completion(ended);
         let mut overflow_len = 0;
         if let OpError::Truncated {
@@ -165,12 +197,12 @@ impl Data {
             operation.len = capacity_bytes as usize;
             overflow_len = (len_bytes - capacity_bytes) as usize;
         }
-        let text = format!("{} {}: {error}", names_of(ended.kind), ended.peer);
+        let text = format!("{} {}: {}", names_of(ended.kind), ended.peer, why(&error));
         if !matches!(error, OpError::Canceled | OpError::Truncated { .. }) {
             // MPI libraries do not show what a provider has to say.
             log::say(Level::Warn, &text);
         }
-        if let Some(sink) = &end.sink {
+        if let Some(sink) = sink {
             sink.push_failed(queue::Failed {
                 operation,
                 overflow_len,
@@ -178,7 +210,7 @@ impl Data {
                 text,
             });
         }
-        if let Some(tally) = &end.tally {
+        if let Some(tally) = tally {
             tally.count_failed();
         }
     }
@@ -188,6 +220,20 @@ fn names_of(kind: Ended) -> &'static str {
     match kind {
         Ended::Send => "a message to",
         Ended::Receive => "a message from",
+        Ended::Put => "writing into memory of",
+        Ended::Get => "reading memory of",
+        Ended::Atomic => "an atomic operation on memory of",
+        Ended::Written => "what was written by",
+    }
+}
+
+/// As programs of libfabric know it: what others call windows, they call memory regions.
+fn why(error: &OpError) -> String {
+    match error {
+        OpError::NoWindow => "it has no memory region of that key".into(),
+        OpError::RmaDenied => "its memory region was not registered for that (FI_REMOTE_READ, FI_REMOTE_WRITE)".into(),
+        OpError::RmaRange => "that reaches outside of its memory region: addresses are those of the program or begin at 0, as mr_mode says".into(),
+        error => error.to_string(),
     }
 }
 
@@ -202,8 +248,10 @@ fn code_of(error: &OpError) -> i32 {
         OpError::KeyMismatch | OpError::NotAllowed => FI_EACCES,
         OpError::NoMemory => FI_ENOMEM,
         OpError::NoDescriptors => libc::EMFILE,
+        OpError::NoWindow => libc::EKEYREJECTED,
+        OpError::RmaDenied => FI_EACCES,
+        OpError::RmaRange => FI_EINVAL,
         OpError::Fault => libc::EFAULT,
         OpError::Protocol | OpError::VersionMismatch { .. } => libc::EPROTO,
-        _ => FI_EIO,
     }
 }

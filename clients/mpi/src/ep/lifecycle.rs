@@ -7,6 +7,7 @@ use std::time::Duration;
 use bcl_adi::{Endpoint, Options, Progress, SharedEndpoint};
 
 use super::Ep;
+use super::bound::{Bound, End};
 use super::data::{Data, Port};
 use crate::abi::*;
 use crate::call::{self, Failure};
@@ -38,31 +39,19 @@ impl Ep {
                 "the endpoint is enabled already",
             ));
         }
-        let (addresses, sends, receives, lookers) = self.bound.with(|bound| {
-            let bound = std::mem::take(bound);
-            (bound.addresses, bound.sends, bound.receives, bound.lookers)
-        });
-        let addresses = addresses.ok_or_else(|| {
-            Failure::new(
-                FI_ENOAV,
-                "no address vector is bound to the endpoint: fi_ep_bind one first",
-            )
-        })?;
-        if sends.sink.is_none() && self.caps & FI_SEND != 0 && sends.tally.is_none()
-            || receives.sink.is_none() && self.caps & FI_RECV != 0 && receives.tally.is_none()
-        {
-            return Err(Failure::new(
-                FI_ENOCQ,
-                "no completion queue or counter is bound to the endpoint for its sends, or for its receives",
-            ));
-        }
+        self.bound.with(|bound| self.check_bound(bound))?;
+        let port = self.open_port()?;
+        let bound = self.bound.with(std::mem::take);
+        let addresses = bound.addresses.ok_or_else(no_addresses)?;
         let data = Arc::new(Data {
-            port: self.open_port()?,
+            port,
             addresses,
-            sends,
-            receives,
+            sends: bound.sends,
+            receives: bound.receives,
+            reads: bound.reads,
+            writes: bound.writes,
             wants_sources: self.caps & FI_SOURCE != 0,
-            lookers,
+            lookers: bound.lookers,
             claims: self.lock(Default::default()),
         });
         for looker in &data.lookers {
@@ -72,6 +61,22 @@ impl Ep {
         self.data
             .set(data)
             .map_err(|_| Failure::new(FI_EOPBADSTATE, "the endpoint is enabled already"))
+    }
+
+    /// Whether all is there. What was bound stays, so that a program can bind what is missing and try again.
+    fn check_bound(&self, bound: &Bound) -> Result<(), Failure> {
+        if bound.addresses.is_none() {
+            return Err(no_addresses());
+        }
+        let ends_nowhere =
+            |end: &End, cap| self.caps & cap != 0 && end.sink.is_none() && end.tally.is_none();
+        if ends_nowhere(&bound.sends, FI_SEND) || ends_nowhere(&bound.receives, FI_RECV) {
+            return Err(Failure::new(
+                FI_ENOCQ,
+                "no completion queue or counter is bound to the endpoint for its sends, or for its receives",
+            ));
+        }
+        Ok(())
     }
 
     fn lock<T>(&self, value: T) -> Lock<T> {
@@ -95,8 +100,21 @@ impl Ep {
                 Endpoint::open(options).map(|endpoint| Port::Alone(Box::new(self.lock(endpoint))))
             }
         };
-        opened.map_err(|error| Failure::new(FI_EOTHER, error.to_string()))
+        let port = opened.map_err(|error| Failure::new(FI_EOTHER, error.to_string()))?;
+        let shared = port.with(|endpoint| {
+            endpoint.share_regions(Arc::clone(&self.regions));
+            Ok(())
+        });
+        shared.map_err(|error| Failure::new(FI_EOTHER, error.to_string()))?;
+        Ok(port)
     }
+}
+
+fn no_addresses() -> Failure {
+    Failure::new(
+        FI_ENOAV,
+        "no address vector is bound to the endpoint: fi_ep_bind one first",
+    )
 }
 
 pub(super) unsafe extern "C" fn close(fid: *mut fid) -> c_int {

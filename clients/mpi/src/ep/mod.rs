@@ -2,20 +2,27 @@
 //!
 //! An endpoint is made, other objects are bound to it (`bound`), and `fi_enable` opens it: from then on it has a `Data`,
 //! an endpoint of the middle layer and what its completions go to. `msg` and `tagged` are the calls that move messages,
-//! over `sending` and `receiving`, which both share; `names` and `options` are the rest.
+//! over `sending` and `receiving`, which both share; `rma` and `atomic` those that reach into others' memory, over `reaching`;
+//! `names` and `options` are the rest.
 
+mod atomic;
+mod atomic_kinds;
 mod bound;
 mod data;
 mod lifecycle;
 mod msg;
 mod names;
 mod options;
+mod reaching;
 mod receiving;
+mod rma;
 mod sending;
 mod tagged;
 
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, OnceLock};
+
+use bcl_adi::Regions;
 
 use crate::abi::*;
 use crate::call::{self, Failure};
@@ -23,6 +30,8 @@ use crate::domain::Domain;
 use crate::lock::Lock;
 use crate::name::Name;
 use crate::object::{self, Object, User, Users, of};
+
+pub use atomic_kinds::query_atomic;
 
 use bound::Bound;
 use data::Data;
@@ -44,6 +53,8 @@ pub struct Ep {
     bound: Lock<Bound>,
     /// Bytes that have to be free in a multi-receive buffer.
     min_multi_recv: Lock<usize>,
+    /// Memory that others may reach.
+    regions: Arc<Regions>,
     data: OnceLock<Arc<Data>>,
     _domain: User,
 }
@@ -113,9 +124,9 @@ pub unsafe extern "C" fn open(
             ops: &raw const OPS,
             cm: &raw const names::OPS,
             msg: &raw const msg::OPS,
-            rma: std::ptr::null(),
+            rma: &raw const rma::OPS,
             tagged: &raw const tagged::OPS,
-            atomic: std::ptr::null(),
+            atomic: &raw const atomic::OPS,
             collective: std::ptr::null(),
         };
         let object = Ep {
@@ -127,7 +138,11 @@ pub unsafe extern "C" fn open(
             name: unsafe { names::wanted(info) }?,
             is_automatic: domain_attr.data_progress == FI_PROGRESS_AUTO,
             one_thread: domain.is_of_one_thread(),
-            bound: domain.lock(Bound::default()),
+            bound: domain.lock(Bound {
+                lookers: vec![Arc::clone(&domain.endpoints)],
+                ..Bound::default()
+            }),
+            regions: domain.regions.with(|regions| Arc::clone(regions.reached())),
             min_multi_recv: domain.lock(MIN_MULTI_RECV),
             data: OnceLock::new(),
             _domain: domain.users.enter(),

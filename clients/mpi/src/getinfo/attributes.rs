@@ -16,7 +16,7 @@ pub(super) fn tx_attr(hints: Option<&fi_tx_attr>, caps: u64) -> Result<fi_tx_att
         inject_size: INJECT_SIZE,
         size: TX_SIZE,
         iov_limit: IOV_LIMIT,
-        rma_iov_limit: 1,
+        rma_iov_limit: RMA_IOV_LIMIT,
         tclass: FI_TC_UNSPEC,
     };
     if let Some(hints) = hints {
@@ -27,7 +27,7 @@ pub(super) fn tx_attr(hints: Option<&fi_tx_attr>, caps: u64) -> Result<fi_tx_att
         at_most("tx_attr.inject_size", hints.inject_size, INJECT_SIZE)?;
         at_most("tx_attr.size", hints.size, TX_SIZE)?;
         at_most("tx_attr.iov_limit", hints.iov_limit, IOV_LIMIT)?;
-        at_most("tx_attr.rma_iov_limit", hints.rma_iov_limit, 1)?;
+        at_most("tx_attr.rma_iov_limit", hints.rma_iov_limit, RMA_IOV_LIMIT)?;
     }
     Ok(tx)
 }
@@ -76,6 +76,13 @@ pub(super) fn ep_attr(hints: Option<&fi_ep_attr>) -> Result<fi_ep_attr, String> 
         at_most("ep_attr.tx_ctx_cnt", hints.tx_ctx_cnt, 1)?;
         at_most("ep_attr.rx_ctx_cnt", hints.rx_ctx_cnt, 1)?;
         at_most("ep_attr.auth_key_size", hints.auth_key_size, 0)?;
+        for (what, size) in [
+            ("ep_attr.max_order_raw_size", hints.max_order_raw_size),
+            ("ep_attr.max_order_war_size", hints.max_order_war_size),
+            ("ep_attr.max_order_waw_size", hints.max_order_waw_size),
+        ] {
+            at_most(what, size, ORDERED_SIZE)?;
+        }
     }
     Ok(fi_ep_attr {
         r#type: FI_EP_RDM,
@@ -83,9 +90,9 @@ pub(super) fn ep_attr(hints: Option<&fi_ep_attr>) -> Result<fi_ep_attr, String> 
         protocol_version: PROTOCOL_VERSION,
         max_msg_size: usize::MAX,
         msg_prefix_size: 0,
-        max_order_raw_size: usize::MAX,
-        max_order_war_size: usize::MAX,
-        max_order_waw_size: usize::MAX,
+        max_order_raw_size: ORDERED_SIZE,
+        max_order_war_size: ORDERED_SIZE,
+        max_order_waw_size: ORDERED_SIZE,
         mem_tag_format: TAG_FORMAT,
         tx_ctx_cnt: 1,
         rx_ctx_cnt: 1,

@@ -1,10 +1,15 @@
 //! What we have, and how much of it.
 
+use bcl_adi::SHORT_MAX;
+
 use crate::abi::*;
 
 /// What a program may want.
-pub const CAPS: u64 = MESSAGES | DIRECTIONS | SECONDARY;
-const MESSAGES: u64 = FI_MSG | FI_TAGGED;
+pub const CAPS: u64 = MESSAGES | ONE_SIDED | DIRECTIONS | ACCESSES | SECONDARY;
+/// Messages, ...
+pub const MESSAGES: u64 = FI_MSG | FI_TAGGED;
+/// ... and what needs no receive.
+pub const ONE_SIDED: u64 = FI_RMA | FI_ATOMIC;
 const SECONDARY: u64 = FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE | DOMAIN_CAPS;
 
 /// What is always there, asked for or not.
@@ -13,10 +18,20 @@ pub const DOMAIN_CAPS: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 /// What messages do if nobody says which of it.
 pub const DIRECTIONS: u64 = FI_SEND | FI_RECV;
 
+/// The same of one-sided operations.
+pub const ACCESSES: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+
 /// Capabilities of the sending half.
-pub const TX_CAPS: u64 = MESSAGES | FI_SEND;
+pub const TX_CAPS: u64 = MESSAGES | ONE_SIDED | FI_SEND | FI_READ | FI_WRITE;
 /// Of the receiving half.
-pub const RX_CAPS: u64 = MESSAGES | FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE;
+pub const RX_CAPS: u64 = MESSAGES
+    | ONE_SIDED
+    | FI_RECV
+    | FI_REMOTE_READ
+    | FI_REMOTE_WRITE
+    | FI_MULTI_RECV
+    | FI_DIRECTED_RECV
+    | FI_SOURCE;
 
 /// How operations may be asked to complete.
 pub const TX_FLAGS: u64 =
@@ -24,12 +39,14 @@ pub const TX_FLAGS: u64 =
 /// The same of receives.
 pub const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
 
-/// Messages come in order. So do one-sided and atomic operations, of which there are none yet: MPICH asks for their order
-/// before it looks whether it has them.
+/// Messages come in order, and so do one-sided and atomic operations, as far as they are [short](ORDERED_SIZE).
 pub const MSG_ORDER: u64 = FI_ORDER_SAS | RMA_ORDER | ATOMIC_ORDER;
 const RMA_ORDER: u64 = FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
 const ATOMIC_ORDER: u64 =
     FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
+
+/// Bytes up to which one-sided operations are done in their order.
+pub const ORDERED_SIZE: usize = SHORT_MAX;
 
 /// All 64 bits of a tag are the program's, as `FI_TAG_GENERIC` has it.
 pub const TAG_FORMAT: u64 = 0xaaaa_aaaa_aaaa_aaaa;
@@ -41,6 +58,8 @@ pub const PROTOCOL_VERSION: u32 = 1;
 
 /// Bytes that are sent without the program having to keep them: what leaves in one small message, headers aside.
 pub const INJECT_SIZE: usize = 4096;
+/// Places in a peer's memory that one operation is for.
+pub const RMA_IOV_LIMIT: usize = 1;
 /// Operations under way, as many as a port has room for; and as few as a program gets that has no wish.
 pub const TX_SIZE: usize = 4096;
 /// Receives posted.

@@ -66,8 +66,6 @@ fn check_names(hints: &Hints) -> Result<(), String> {
 
 fn check_caps(caps: u64) -> Result<(), String> {
     const ABSENT: &[(u64, &str)] = &[
-        (FI_RMA, "FI_RMA"),
-        (FI_ATOMIC, "FI_ATOMIC"),
         (1 << 5, "FI_MULTICAST"),
         (1 << 6, "FI_COLLECTIVE"),
         (1 << 20, "FI_TRIGGER"),
@@ -98,8 +96,10 @@ fn caps_of(asked: u64) -> u64 {
         return CAPS;
     }
     let mut caps = asked | DOMAIN_CAPS;
-    if asked & (FI_MSG | FI_TAGGED) != 0 && asked & DIRECTIONS == 0 {
-        caps |= DIRECTIONS;
+    for (what, directions) in [(MESSAGES, DIRECTIONS), (ONE_SIDED, ACCESSES)] {
+        if asked & what != 0 && asked & directions == 0 {
+            caps |= directions;
+        }
     }
     caps
 }

@@ -1,6 +1,9 @@
 //! How a program registers memory: as a piece, as a list of pieces, with attributes.
 
 use std::ffi::{c_int, c_void};
+use std::time::{Duration, Instant};
+
+use bcl_adi::Hidden;
 
 use super::Mr;
 use super::regions::Region;
@@ -88,6 +91,54 @@ unsafe fn one_piece(iov: *const iovec, count: usize, access: u64) -> Result<Regi
         len: iov_len,
         access,
     })
+}
+
+/// How long a region that is closed waits for peers that are reading or writing it: some of them may have been stopped.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) unsafe extern "C" fn close(fid: *mut fid) -> c_int {
+    call::status("fi_close", || {
+        // SAFETY: a region of ours, by the contract of the caller.
+        let mr: &Mr = unsafe { of(fid) };
+        if !mr.hide() {
+            return Err(Failure::new(
+                FI_EBUSY,
+                format!(
+                    "the memory region of key {:#x} is still read or written by peers, after {} s: close it again before the memory is freed",
+                    mr.fid.key,
+                    PATIENCE.as_secs()
+                ),
+            ));
+        }
+        // SAFETY: from `open`, and good for nobody from now on.
+        drop(unsafe { Box::from_raw(fid.cast::<Mr>()) });
+        Ok(())
+    })
+}
+
+impl Mr {
+    /// From now on nobody finds it. False: somebody who has found it before is not through.
+    fn hide(&self) -> bool {
+        let hidden = self.regions.with(|regions| regions.hide(self.fid.key));
+        self.hidden.with(|place| {
+            if hidden.is_some() {
+                *place = hidden;
+            }
+        });
+        let is_over = || {
+            self.hidden
+                .with(|hidden| hidden.as_ref().is_none_or(Hidden::is_over))
+        };
+        let until = Instant::now() + PATIENCE;
+        while !is_over() {
+            if Instant::now() > until {
+                return false;
+            }
+            self.endpoints.drive();
+            std::thread::yield_now();
+        }
+        true
+    }
 }
 
 /// A region is enabled from the beginning.

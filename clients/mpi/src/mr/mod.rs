@@ -10,11 +10,14 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
+use bcl_adi::Hidden;
+
 use crate::abi::*;
 use crate::call::Failure;
 use crate::domain::Domain;
 use crate::lock::Lock;
 use crate::object::{self, Object, User, Users};
+use crate::progress::Drivers;
 
 use regions::{Region, RegionError, Regions};
 
@@ -23,10 +26,15 @@ use regions::{Region, RegionError, Regions};
 pub struct Mr {
     fid: fid_mr,
     regions: Arc<Lock<Regions>>,
+    /// It is being closed, and somebody may still be reading or writing it.
+    hidden: Lock<Option<Hidden>>,
+    /// Who has to go on until nobody is.
+    endpoints: Arc<Drivers>,
     _domain: User,
 }
 
 static FID_OPS: fi_ops = fi_ops {
+    close: Some(calls::close),
     control: Some(calls::control),
     ..object::only_close::<Mr>()
 };
@@ -61,10 +69,8 @@ impl Drop for Mr {
 impl From<RegionError> for Failure {
     fn from(error: RegionError) -> Self {
         let code = match error {
-            RegionError::Taken(_) | RegionError::NoKey(_) => FI_ENOKEY,
+            RegionError::Taken(_) => FI_ENOKEY,
             RegionError::Full => FI_ENOMEM,
-            RegionError::Denied(_) => FI_EACCES,
-            RegionError::Outside(_) => FI_EINVAL,
         };
         Self::new(code, error.to_string())
     }
@@ -74,7 +80,9 @@ impl From<RegionError> for Failure {
 const ACCESS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 impl Mr {
-    fn open_in(
+    /// # Safety
+    /// Others may reach the memory until the region is closed, as far as it permits.
+    unsafe fn open_in(
         domain: &Domain,
         region: Region,
         key: u64,
@@ -93,7 +101,11 @@ impl Mr {
                 region.access
             )));
         }
-        let key = domain.regions.with(|regions| regions.insert(region, key))?;
+        let insert = |regions: &mut Regions| {
+            // SAFETY: by the contract.
+            unsafe { regions.insert(region, key) }
+        };
+        let key = domain.regions.with(insert)?;
         let mr = Self {
             fid: fid_mr {
                 fid: Self::head(context),
@@ -101,6 +113,8 @@ impl Mr {
                 key,
             },
             regions: Arc::clone(&domain.regions),
+            hidden: domain.lock(None),
+            endpoints: Arc::clone(&domain.endpoints),
             _domain: domain.users.enter(),
         };
         let mr = mr.open();

@@ -1,8 +1,11 @@
-//! Memory that others may reach, by key.
+//! Keys of memory regions, and which of them peers may reach.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use crate::abi::{FI_MR_BASIC, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR};
+use bcl_adi::{Access, Hidden, Region as Exposed, Regions as Reached};
+
+use crate::abi::{FI_MR_BASIC, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_REMOTE_READ, FI_REMOTE_WRITE};
 use crate::getinfo::limits::MR_COUNT;
 
 /// A piece of the program's memory.
@@ -16,7 +19,7 @@ pub struct Region {
     pub access: u64,
 }
 
-/// Why memory is not reached, or not given a key.
+/// Why memory is not given a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegionError {
     /// Two regions of one key.
@@ -25,15 +28,6 @@ pub enum RegionError {
     /// No room.
     #[error("the domain has {MR_COUNT} regions, which is the most")]
     Full,
-    /// No region of this key.
-    #[error("no region has key {0:#x}")]
-    NoKey(u64),
-    /// Not permitted.
-    #[error("the region of key {0:#x} was not registered for this")]
-    Denied(u64),
-    /// Outside.
-    #[error("that reaches outside of the region of key {0:#x}")]
-    Outside(u64),
 }
 
 /// The regions of a domain.
@@ -43,8 +37,10 @@ pub struct Regions {
     chooses: bool,
     /// Others say where by the program's addresses, not by the distance from the beginning of a region.
     by_address: bool,
-    regions: BTreeMap<u64, Region>,
+    keys: BTreeSet<u64>,
     next_key: u64,
+    /// Those that peers may reach, as endpoints have them.
+    reached: Arc<Reached>,
 }
 
 impl Regions {
@@ -53,60 +49,70 @@ impl Regions {
         Self {
             chooses: mr_mode & (FI_MR_BASIC | FI_MR_PROV_KEY) != 0,
             by_address: mr_mode & (FI_MR_BASIC | FI_MR_VIRT_ADDR) != 0,
-            regions: BTreeMap::new(),
+            keys: BTreeSet::new(),
             next_key: 1,
+            reached: Arc::default(),
         }
+    }
+
+    /// Those that peers may reach.
+    pub fn reached(&self) -> &Arc<Reached> {
+        &self.reached
     }
 
     /// Registers a region, under `key` if the program chooses keys. Returns its key.
     ///
     /// # Errors
     /// If it cannot have that key, or there is no room.
-    pub fn insert(&mut self, region: Region, key: u64) -> Result<u64, RegionError> {
-        if self.regions.len() == MR_COUNT {
+    ///
+    /// # Safety
+    /// As of [`Reached::expose`], if others may do anything with it.
+    pub unsafe fn insert(&mut self, region: Region, key: u64) -> Result<u64, RegionError> {
+        if self.keys.len() == MR_COUNT {
             return Err(RegionError::Full);
         }
-        let key = match self.chooses {
-            true => self.next_key,
-            false if self.regions.contains_key(&key) => return Err(RegionError::Taken(key)),
-            false => key,
-        };
+        let key = if self.chooses { self.next_key } else { key };
+        if !self.keys.insert(key) {
+            return Err(RegionError::Taken(key));
+        }
         self.next_key += u64::from(self.chooses);
-        self.regions.insert(key, region);
+        let exposed = Exposed {
+            start: region.start,
+            len_bytes: region.len,
+            first_address: if self.by_address {
+                region.start as u64
+            } else {
+                0
+            },
+            access: access_of(region.access),
+        };
+        // While memory is exposed its endpoints are looked after, which costs something.
+        if exposed.access != Access::NONE {
+            // SAFETY: by the contract.
+            let is_new = unsafe { self.reached.expose(key, exposed) };
+            debug_assert!(is_new, "a key is taken here first");
+        }
         Ok(key)
     }
 
-    /// Nobody reaches it any more.
-    pub fn remove(&mut self, key: u64) {
-        self.regions.remove(&key);
+    /// Nobody reaches it any more; what is returned tells when all that was begun is over.
+    pub fn hide(&mut self, key: u64) -> Option<Hidden> {
+        self.reached.hide(key)
     }
 
-    /// Where the memory is that somebody names by key and address, if all of `access` is permitted there.
-    ///
-    /// # Errors
-    /// If it is not.
-    pub fn locate(
-        &self,
-        key: u64,
-        address: u64,
-        len: usize,
-        access: u64,
-    ) -> Result<usize, RegionError> {
-        let region = self.regions.get(&key).ok_or(RegionError::NoKey(key))?;
-        if region.access & access != access {
-            return Err(RegionError::Denied(key));
-        }
-        let outside = RegionError::Outside(key);
-        let address = usize::try_from(address).map_err(|_| outside)?;
-        let offset = match self.by_address {
-            true => address.checked_sub(region.start).ok_or(outside)?,
-            false => address,
-        };
-        let fits = offset <= region.len && len <= region.len - offset;
-        let start = region
-            .start
-            .checked_add(offset)
-            .filter(|start| start.checked_add(len).is_some());
-        start.filter(|_| fits).ok_or(outside)
+    /// Its key is free.
+    pub fn remove(&mut self, key: u64) {
+        self.keys.remove(&key);
     }
+}
+
+fn access_of(access: u64) -> Access {
+    let may = |bit: u64, what: Access| {
+        if access & bit != 0 {
+            what
+        } else {
+            Access::NONE
+        }
+    };
+    may(FI_REMOTE_READ, Access::GET) | may(FI_REMOTE_WRITE, Access::PUT)
 }

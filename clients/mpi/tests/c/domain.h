@@ -10,7 +10,7 @@ static int context;
 
 static void open_domain(enum fi_threading threading, int mr_mode) {
     struct fi_info *hints = fi_allocinfo();
-    hints->caps = FI_MSG | FI_TAGGED | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV;
+    hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV;
     hints->domain_attr->threading = threading;
     hints->domain_attr->mr_mode = mr_mode;
     hints->fabric_attr->prov_name = strdup("bcl");

@@ -95,8 +95,22 @@ fn messages_find_each_other() {
         "messages.c",
         &[
             "fi_enable: no address vector is bound to the endpoint",
+            "fi_enable: no completion queue or counter is bound",
             "fi_tsend: the endpoint is not enabled yet",
             "a message from 127.0.0.1:",
+        ],
+    );
+}
+
+#[test]
+fn memory_of_others_is_reached() {
+    says(
+        "reaching.c",
+        &[
+            "fi_writemsg: 99 bytes of the peer's memory, and 100 of the program's",
+            "writing into memory of 127.0.0.1:",
+            "fi_atomic: there is no such operation: number 7 on type 9",
+            "fi_atomic: invalid argument: an atomic operation of 2000 elements",
         ],
     );
 }
@@ -131,7 +145,7 @@ fn fi_info_shows_it() {
     let output = Installed::new().run("fi_info", &["-p", "bcl", "-v"], &[]);
     let shown = text(&output.stdout);
     for line in [
-        "caps: [ FI_MSG, FI_TAGGED, ",
+        "caps: [ FI_MSG, FI_RMA, FI_TAGGED, FI_ATOMIC, ",
         "type: FI_EP_RDM",
         "max_msg_size: 18446744073709551615",
         "av_type: FI_AV_TABLE",

@@ -63,8 +63,11 @@ fn capabilities_are_those_asked_for_and_what_they_entail() {
         );
         assert_eq!(offer.tx.caps | offer.rx.caps, asked | entailed);
     }
-    check(Err("FI_RMA FI_ATOMIC"), |hints| {
-        hints.caps = FI_MSG | FI_RMA | FI_ATOMIC;
+    check(Err("FI_RMA_EVENT"), |hints| {
+        hints.caps = FI_RMA | FI_RMA_EVENT;
+    });
+    check(Err("ep_attr.max_order_waw_size"), |hints| {
+        ep(hints).max_order_waw_size = usize::MAX;
     });
     check(Err("0x800000000000 FI_HMEM"), |hints| {
         hints.caps = FI_MSG | 1 << 47
