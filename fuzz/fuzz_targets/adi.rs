@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use bcl_adi::{
-    Address, Carrier, Engine, Id, Memory, OpError, PortError, Receive, Send, Source, Wanted, When,
+    Access, Address, Atomic, Carrier, Datum, Ended, Engine, Function, Id, Memory, OneSided,
+    OpError, PortError, Receive, Region, Send, Source, Wanted, What, When,
 };
 use bcl_types::Cause;
 
@@ -42,7 +43,10 @@ impl Carrier for Port {
         life: u32,
     ) -> Result<bool, PortError> {
         self.check()?;
-        if let Some(name) = bytes.last_chunk().filter(|_| bytes[1] == 2) {
+        if let Some(name) = bytes
+            .last_chunk()
+            .filter(|_| matches!(bytes[1], 2 | 9 | 12))
+        {
             self.names.push(u64::from_le_bytes(*name));
         }
         if self.delays {
@@ -105,6 +109,8 @@ struct World {
     port: Port,
     /// The program's memory, for whatever it does: contents do not matter here.
     memory: Vec<u8>,
+    /// Of this, the part between [`HIDDEN`] bytes at both ends is exposed.
+    exposed: Vec<u8>,
     last_context: u64,
     /// Operations that have not ended, with the peer that they are for alone.
     pending: BTreeMap<u64, Option<Address>>,
@@ -119,11 +125,21 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut world = World {
         engine: Engine::new(own, 0),
         port: Port::default(),
-        memory: vec![0; 16 << 10],
+        memory: vec![0; 32 << 10],
+        exposed: vec![EXPOSED; 32 << 10],
         last_context: 0,
         pending: BTreeMap::new(),
         claims: Vec::new(),
     };
+    let open = HIDDEN..world.exposed.len() - HIDDEN;
+    let region = Region {
+        start: world.exposed[open.clone()].as_mut_ptr() as usize,
+        len_bytes: open.len(),
+        first_address: 0,
+        access: Access::GET | Access::PUT,
+    };
+    // SAFETY: it goes with the engine.
+    assert!(unsafe { world.engine.regions().expose(KEY, region) });
     let mut input = Input(bytes);
     while !input.0.is_empty() {
         world.step(&mut input);
@@ -131,10 +147,15 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
 });
 
+/// Of the region, and what is around it.
+const KEY: u64 = 3;
+const HIDDEN: usize = 8 << 10;
+const EXPOSED: u8 = 0xee;
+
 impl World {
     fn step(&mut self, input: &mut Input<'_>) {
         let World { engine, port, .. } = self;
-        let done = match input.byte() % 16 {
+        let done = match input.byte() % 20 {
             0..=3 => {
                 let (from, tag) = (input.peer(), input.byte().into());
                 let len_bytes = usize::from(input.byte());
@@ -184,6 +205,24 @@ impl World {
                 let whims = input.byte();
                 (port.refuses, port.delays) = (whims & 1 != 0, whims & 2 != 0);
                 engine.catch_up(port)
+            }
+            15 | 16 => {
+                self.reach(input);
+                Ok(())
+            }
+            17 | 18 => {
+                // A request for the region or an answer, of any length.
+                let (from, kind, flags) = (input.peer(), 6 + input.byte() % 9, input.byte());
+                let mut bytes = vec![1, kind, flags, 0, 0, 0, 0, 0];
+                if matches!(kind, 6..=9) {
+                    let place = [KEY, u64::from(input.byte()) * 128];
+                    bytes.extend(place.iter().flat_map(|word| word.to_le_bytes()));
+                }
+                let len_bytes = usize::from(input.byte());
+                bytes.extend_from_slice(input.bytes(len_bytes));
+                bytes.resize(bytes.len() + usize::from(input.byte()) * 32, 7);
+                self.arrive(from, 0, bytes);
+                Ok(())
             }
             _ => self.proceed(),
         };
@@ -262,6 +301,40 @@ impl World {
         }
     }
 
+    fn reach(&mut self, input: &mut Input<'_>) {
+        let (to, len, how) = (input.peer(), input.byte(), input.byte());
+        let memory = Memory::one(self.memory.as_mut_ptr(), usize::from(len) * 64);
+        let function = Function::ALL[usize::from(how >> 2) % Function::ALL.len()];
+        let what = match (how & 3, Atomic::new(function, Datum::U64)) {
+            (0, _) => What::Put { memory, data: None },
+            (2, Some(atomic)) => {
+                let elements = Memory::one(self.memory.as_mut_ptr(), usize::from(len) * 8);
+                What::Atomic {
+                    atomic,
+                    count: len.into(),
+                    operands: elements.clone(),
+                    compared: elements.clone(),
+                    found: (how & 0x80 != 0).then_some(elements),
+                }
+            }
+            _ => What::Get { memory },
+        };
+        self.last_context += 1;
+        let asked = OneSided {
+            to,
+            key: KEY,
+            address: 0,
+            what,
+            context: self.last_context,
+            mark: 0,
+            quiet: false,
+        };
+        // SAFETY: as of `send`.
+        if unsafe { self.engine.one_sided(&mut self.port, asked) }.is_ok() {
+            self.pending.insert(self.last_context, Some(to));
+        }
+    }
+
     fn receive(&mut self, input: &mut Input<'_>) {
         let (from, len, how) = (input.peer(), input.byte(), input.byte());
         let source = (how & 4 == 0).then_some(from);
@@ -303,11 +376,17 @@ impl World {
     /// Each operation ends once, and what waits here was granted (ADI-4.1, 4.4).
     fn check(&mut self) {
         while let Some(completion) = self.engine.next_completion() {
+            if completion.kind == Ended::Written {
+                continue;
+            }
             assert!(self.pending.contains_key(&completion.context));
             if completion.released {
                 self.pending.remove(&completion.context);
             }
         }
+        let (before, rest) = self.exposed.split_at(HIDDEN);
+        let behind = &rest[rest.len() - HIDDEN..];
+        assert!(before.iter().chain(behind).all(|byte| *byte == EXPOSED));
         let depths = self.engine.depths();
         assert!(
             depths.unexpected_bytes <= depths.granted_bytes,

@@ -7,6 +7,8 @@ mod jobs;
 mod looked_after;
 mod matching;
 mod messages;
+mod one_sided;
+mod party;
 mod ports;
 mod system;
 mod tagged;

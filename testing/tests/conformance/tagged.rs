@@ -3,18 +3,12 @@
 use std::time::{Duration, Instant};
 
 use bcl_adi::{
-    Completion, EAGER_MAX, Ended, Endpoint, Error, Memory, OpError, Piece, Receive, Send, Source,
-    Wanted, When,
+    EAGER_MAX, Ended, Error, Memory, OpError, Piece, Receive, Send, Source, Wanted, When,
 };
-use bcl_testing::{Fixture, World, conformance, contents};
+use bcl_testing::{conformance, contents};
 use bcl_types::{Address, Cause, Random};
 
-fn open<F: Fixture>(world: &World<F>) -> Party {
-    Party {
-        endpoint: Endpoint::open(world.raw_options()).unwrap(),
-        ended: Vec::new(),
-    }
-}
+use crate::party::{Party, completions, open};
 
 fn message(to: Address, tag: u64, bytes: &[u8], context: u64) -> Send {
     Send {
@@ -46,56 +40,6 @@ fn receive(wanted: Wanted, room: &mut [u8], context: u64) -> Receive {
         context,
         mark: 0,
         multi_min_free_bytes: None,
-    }
-}
-
-/// An endpoint and what has ended on it.
-struct Party {
-    endpoint: Endpoint,
-    ended: Vec<Completion>,
-}
-
-impl std::ops::Deref for Party {
-    type Target = Endpoint;
-    fn deref(&self) -> &Endpoint {
-        &self.endpoint
-    }
-}
-
-impl std::ops::DerefMut for Party {
-    fn deref_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-}
-
-impl Party {
-    fn look(&mut self) {
-        let ended = self.endpoint.poll().unwrap();
-        self.ended.extend(ended);
-    }
-}
-
-/// Polls all of them in turn until the one at that place has so many completions of that kind, and takes those.
-fn completions(
-    parties: &mut [&mut Party],
-    at: usize,
-    kind: Ended,
-    count: usize,
-) -> Vec<Completion> {
-    let start = Instant::now();
-    loop {
-        let ended = &mut parties[at].ended;
-        if ended.iter().filter(|ended| ended.kind == kind).count() >= count {
-            let (found, left) = ended.drain(..).partition(|ended| ended.kind == kind);
-            *ended = left;
-            return found;
-        }
-        let so_far = parties[at].ended.len();
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "{so_far} of {count}"
-        );
-        parties.iter_mut().for_each(|party| party.look());
     }
 }
 

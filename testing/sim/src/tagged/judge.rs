@@ -163,6 +163,9 @@ impl Judge {
         let checked = match completion.kind {
             Ended::Send => self.send_ended(completion),
             Ended::Receive => self.receive_ended(completion),
+            Ended::Put | Ended::Get | Ended::Atomic | Ended::Written => {
+                Err("nobody has begun anything one-sided".into())
+            }
         };
         checked.map_err(|what| format!("{what}: {completion:?}"))?;
         let what = format!("{completion:?}");
