@@ -1,12 +1,15 @@
-//! Tagged messages of any length over BCL ports: the middle layer that MPI, PVM and others stand on (`spec/adi.md`).
+//! Tagged messages of any length over BCL ports, and memory that peers reach: the middle layer that MPI, PVM and others stand
+//! on (`spec/adi.md`).
 //!
 //! An [`Endpoint`] sends and receives messages that find each other by sender and tag. A short message leaves whole, as far as
 //! its receiver has given *credit*; any other is announced, and comes once it has met a receive, straight from the sender's
 //! memory to the receiver's. So a receiver that does not listen keeps no more than it has agreed to, and none of its memory
 //! depends on how many peers there could be.
 //!
+//! Memory that is exposed in [`Regions`] peers read, write and change by [`OneSided`] operations, without a receive.
+//!
 //! Read on with `engine`, the books, which do nothing by themselves; `matching`, how receives and messages find each other;
-//! `credit`; `header`, what is said between endpoints; `bodies` and [`Endpoint`], which join the books to a port; `guard` and
+//! `credit`; `regions` and `atomics`, what peers reach and do there; `header`, what is said between endpoints; `bodies` and [`Endpoint`], which join the books to a port; `guard` and
 //! [`SharedEndpoint`], for threads and for programs that compute. Ports of another kind, as a simulator has them, are a
 //! [`Carrier`], and join themselves to an [`Engine`].
 
