@@ -24,11 +24,11 @@ LOOM := RUSTFLAGS="--cfg loom" cargo test --package bcl-rings --test loom --prof
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-build: bootstrap-build ## the release build: target/release/bcl, bcld, libbcl.so, libbcl.a
-	cargo build --package bcl-cli --package bcl-agent --package bcl-capi --package bcl-bench --profile $(PROFILE) --locked --quiet
+build: bootstrap-build ## the release build: target/release/bcl, bcld, libbcl.so, libbcl.a, libbcl_fi.so
+	cargo build --package bcl-cli --package bcl-agent --package bcl-capi --package bcl-fi --package bcl-bench --profile $(PROFILE) --locked --quiet
 	@scripts/link-libbcl.sh $(BUILT)
 
-install: build ## puts the command, the library and their manual pages below PREFIX (/usr/local)
+install: build ## puts the command, the library, the libfabric provider and their manual pages below PREFIX (/usr/local)
 	@scripts/install.sh install $(BUILT) "$(PREFIX)" "$(DESTDIR)"
 
 uninstall: ## removes what `make install` has put below PREFIX
@@ -52,7 +52,7 @@ test-doc: bootstrap-build ## the examples in the documentation
 	@cargo fetch --locked --quiet
 	scripts/own-network cargo test --workspace --doc --locked --offline --quiet
 
-test-c: bootstrap-test ## the installed library, as C and C++ programs see it
+test-c: bootstrap-test ## what is installed: the library, as C and C++ programs see it, and the libfabric provider
 	@testing/c/run.sh
 
 test-loom: bootstrap-build ## models of the lock-free structures, in every order that memory permits

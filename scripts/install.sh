@@ -27,6 +27,7 @@ install_all() {
     trap 'rm -rf "$stage"' EXIT
     scripts/install-libbcl.sh "$build" "$prefix" "$stage"
     lay_out "$build" "$stage$prefix"
+    lay_out_provider "$build" "$stage$prefix"
     lay_out_agent "$build" "$prefix" "$stage$prefix"
     (cd "$stage$prefix" && find . ! -type d -printf '%P\n' | sort) >"$stage/list"
     install -m 644 "$stage/list" "$stage$prefix/$LIST"
@@ -45,6 +46,12 @@ lay_out() {
     install -D -m 644 -t "$to/share/doc/bcl/examples" examples/c/*.c
     # Where Wireshark looks for plugins differs by distribution: whoever wants it links it there, see the README.
     install -D -m 644 -t "$to/share/bcl" tools/wireshark/bcl.lua
+}
+
+# The libfabric provider, alone in its folder: libfabric loads all that it finds there. Stripped it keeps what it exports.
+lay_out_provider() {
+    local build=$1 to=$2
+    install -D -m 755 --strip "$build/libbcl_fi.so" "$to/lib/bcl/libfabric/libbcl-fi.so"
 }
 
 # The agent, and how systemd starts it; nothing is started or enabled here.
@@ -79,7 +86,7 @@ uninstall_all() {
         rm -f "$root/$file"
     done <"$root/$LIST"
     rm -f "$root/$LIST"
-    for file in share/doc/bcl/examples share/doc/bcl share/bcl; do
+    for file in share/doc/bcl/examples share/doc/bcl share/bcl lib/bcl/libfabric lib/bcl; do
         [ ! -d "$root/$file" ] || rmdir --ignore-fail-on-non-empty "$root/$file"
     done
     refresh_loader "$2"

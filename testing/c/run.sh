@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the library into a folder of its own and uses it as a stranger would: with pkg-config, from C and C++,
-# shared and static, in several processes. Ends with a line "N passed, M failed".
+# Installs into a folder of its own and uses what is there as a stranger would: the library with pkg-config, from C and
+# C++, shared and static, in several processes; the provider from libfabric. In the end it is uninstalled. Ends with a line "N passed, M failed".
 #
 #   testing/c/run.sh
 set -euo pipefail
@@ -31,6 +31,8 @@ main() {
         done
         programs_talk "$way"
     done
+    libfabric_loads_the_provider
+    nothing_is_left_when_uninstalled
     printf '%d passed, %d failed\n' "$passed" "$failed"
     [ "$failed" = 0 ]
 }
@@ -88,6 +90,20 @@ manual_pages_render() {
     while read -r name; do
         ok "$name has a manual page" [ -s "$prefix/share/man/man3/$name.3" ]
     done <"$work/declared"
+}
+
+libfabric_loads_the_provider() {
+    local folder=$prefix/lib/bcl/libfabric
+    ok "the provider is alone in its folder" [ "$(ls -A "$folder")" = libbcl-fi.so ]
+    ok "stripped it exports what libfabric calls, and nothing else" \
+        [ "$(nm --dynamic --defined-only "$folder/libbcl-fi.so" | cut -d' ' -f3)" = fi_prov_ini ]
+    ok "its symbols are not installed" [ -z "$(nm "$folder/libbcl-fi.so" 2>/dev/null)" ]
+    ok "libfabric loads it" eval "FI_PROVIDER_PATH='$folder' timeout 30 fi_info -p bcl | grep -x 'provider: bcl'"
+}
+
+nothing_is_left_when_uninstalled() {
+    ok "it can be uninstalled" make --silent uninstall PREFIX="$prefix" DESTDIR=
+    ok "no file and no folder of ours is left" [ -z "$(find "$prefix" ! -type d -o -name 'bcl' -o -name libfabric)" ]
 }
 
 # Everything, as strictly as compilers can.
