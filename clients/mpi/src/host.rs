@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
 
-use crate::abi::fi_info;
+use crate::abi::{fi_info, fi_provider};
 
 /// How deep `fi_prov_ini` and what it calls may be.
 const FRAMES: usize = 16;
@@ -25,7 +25,13 @@ pub struct Host {
     pub version: unsafe extern "C" fn() -> u32,
     /// `fi_strerror`
     pub strerror: unsafe extern "C" fn(c_int) -> *const c_char,
+    /// `fi_param_define`; one that does not have it lists no settings, and lacks nothing else.
+    pub param_define: Option<ParamDefine>,
 }
+
+/// Provider, name, type, and a format for the help with what that takes.
+pub type ParamDefine =
+    unsafe extern "C" fn(*const fi_provider, *const c_char, c_int, *const c_char, ...) -> c_int;
 
 static HOST: OnceLock<Option<Host>> = OnceLock::new();
 
@@ -67,7 +73,8 @@ impl Host {
             return None;
         }
         let [dupinfo, freeinfo, version, strerror] = all;
-        // SAFETY: not null, and by libfabric's headers these are their types.
+        let param_define = find(c"fi_param_define");
+        // SAFETY: not null, or null where there is an option, and by libfabric's headers these are their types.
         unsafe {
             Some(Self {
                 dupinfo: std::mem::transmute::<
@@ -82,6 +89,7 @@ impl Host {
                     *mut c_void,
                     unsafe extern "C" fn(c_int) -> *const c_char,
                 >(strerror),
+                param_define: std::mem::transmute::<*mut c_void, Option<ParamDefine>>(param_define),
             })
         }
     }

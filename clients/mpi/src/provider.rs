@@ -8,6 +8,7 @@ use crate::fabric;
 use crate::getinfo;
 use crate::host::Host;
 use crate::log::{self, Level};
+use crate::settings;
 
 /// What the provider is called, in `FI_PROVIDER`, hints and logs.
 pub const NAME: &str = "bcl";
@@ -26,7 +27,7 @@ pub extern "C" fn fi_prov_ini() -> *mut fi_provider {
         );
         return ptr::null_mut();
     };
-    Box::into_raw(Box::new(fi_provider {
+    let provider = Box::leak(Box::new(fi_provider {
         version: VERSION,
         // SAFETY: a function without conditions. Who says less than a program asks for is passed over.
         fi_version: unsafe { (host.version)() },
@@ -37,5 +38,7 @@ pub extern "C" fn fi_prov_ini() -> *mut fi_provider {
         getinfo: Some(getinfo::getinfo),
         fabric: Some(fabric::open),
         cleanup: None,
-    }))
+    }));
+    settings::tell(host, provider);
+    provider
 }

@@ -1,6 +1,9 @@
 //! What can be set in the environment, `FI_BCL_...`: all of it is read here.
 
+use crate::abi::{FI_PARAM_SIZE_T, fi_provider};
 use crate::call::Failure;
+use crate::host::Host;
+use crate::log::{self, Level};
 
 /// What is set, or what holds without that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +12,8 @@ pub struct Settings {
     pub cq_size: usize,
 }
 
+/// Without that.
+const CQ_SIZE: usize = 16384;
 /// Some 60 bytes each: more would be somebody's mistake.
 pub const CQ_SIZE_MAX: usize = 1 << 22;
 
@@ -26,9 +31,35 @@ impl Settings {
     }
 }
 
+/// Has libfabric list what can be set, as `fi_info --env` shows it. A value is none of its business: what it cannot read it
+/// would pass over. The provider is one that stays for good.
+pub fn tell(host: &Host, provider: &fi_provider) {
+    let Some(define) = host.param_define else {
+        return;
+    };
+    let help = c"Completions that a queue holds if the program does not say how many, 1 to %zu (default: %zu)";
+    // SAFETY: a provider and a name that stay for good, and a format with what it takes.
+    let status = unsafe {
+        define(
+            provider,
+            c"cq_size".as_ptr(),
+            FI_PARAM_SIZE_T,
+            help.as_ptr(),
+            CQ_SIZE_MAX,
+            CQ_SIZE,
+        )
+    };
+    if status != 0 {
+        log::say(
+            Level::Info,
+            &format!("fi_param_define: libfabric does not list settings of BCL: {status}"),
+        );
+    }
+}
+
 fn cq_size_from(text: Option<&str>) -> Result<usize, Failure> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
-        return Ok(16384);
+        return Ok(CQ_SIZE);
     };
     match text.parse() {
         Ok(size) if (1..=CQ_SIZE_MAX).contains(&size) => Ok(size),

@@ -62,6 +62,7 @@ constants! {
         FI_GETWAIT = 5,
         FI_ENABLE = 6,
         FI_GETWAITOBJ = 16,
+        FI_PARAM_SIZE_T = 3,
     }
 }
 

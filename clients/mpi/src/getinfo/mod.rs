@@ -23,6 +23,7 @@ use crate::call::{self, Failure};
 use crate::host::Host;
 use crate::log::{self, Level};
 use crate::object::text;
+use crate::settings::Settings;
 
 use ends::{Ends, Wanted};
 use hints::Hints;
@@ -50,6 +51,8 @@ pub unsafe extern "C" fn getinfo(
         return -FI_ENODATA;
     }
     call::status("fi_getinfo", || {
+        // What is set wrongly is said before anything is opened, and to each who asks.
+        Settings::from_env()?;
         let host =
             Host::get().ok_or_else(|| Failure::unsupported("nobody has called fi_prov_ini"))?;
         // SAFETY: null, or a structure of the host's version, and strings, by the contract.

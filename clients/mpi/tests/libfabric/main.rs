@@ -127,7 +127,7 @@ fn a_setting_that_cannot_be_meant_is_named() {
         (
             "FI_BCL_CQ_SIZE",
             "many",
-            "fi_cq_open: FI_BCL_CQ_SIZE: 'many' is no number of completions",
+            "fi_getinfo: FI_BCL_CQ_SIZE: 'many' is no number of completions",
         ),
         ("BCL_NODE", "host", "BCL_NODE: 'host' names no node"),
     ] {
@@ -159,6 +159,27 @@ fn fi_info_shows_it() {
         );
     }
     assert_eq!(shown.matches("fi_info:").count(), 1);
+}
+
+#[test]
+fn fi_info_lists_what_can_be_set() {
+    let output = Installed::new().run(
+        "fi_info",
+        &["--getenv", "FI_BCL"],
+        &[("FI_BCL_CQ_SIZE", "64")],
+    );
+    // That of Debian 12 puts zeros around values.
+    let shown = text(&output.stdout).replace('\0', "");
+    for line in [
+        "# bcl: Completions that a queue holds if the program does not say how many, 1 to 4194304 (default: 16384)\n",
+        "\nFI_BCL_CQ_SIZE=64\n",
+    ] {
+        assert!(
+            shown.contains(line),
+            "no '{line}' in {shown}{}",
+            text(&output.stderr)
+        );
+    }
 }
 
 #[test]
