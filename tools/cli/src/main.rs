@@ -7,6 +7,7 @@ mod failure;
 mod generate;
 mod info;
 mod interrupt;
+mod mpi;
 mod output;
 mod peer;
 mod perf;
@@ -42,6 +43,7 @@ enum Command {
     /// The helper that `bcl run` starts on a host.
     #[command(hide = true)]
     RunRemote,
+    MpiEnv(mpi::Arguments),
     Send(transfer::send::Arguments),
     Recv(transfer::recv::Arguments),
     Completions(generate::Completions),
@@ -73,6 +75,7 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Doctor(arguments) => return doctor::run(&arguments),
         Command::RunRemote => return run::serve(),
         Command::Perf(arguments) => perf::run(arguments)?,
+        Command::MpiEnv(arguments) => mpi::run(&arguments)?,
         Command::Send(arguments) => transfer::send::run(&arguments)?,
         Command::Recv(arguments) => transfer::recv::run(&arguments)?,
         Command::Completions(arguments) => generate::completions(&arguments)?,

@@ -4,8 +4,8 @@ mod common;
 
 use common::Node;
 
-const COMMANDS: [&str; 8] = [
-    "perf", "info", "doctor", "stat", "trace", "run", "send", "recv",
+const COMMANDS: [&str; 9] = [
+    "perf", "info", "doctor", "stat", "trace", "run", "mpi-env", "send", "recv",
 ];
 
 #[test]
@@ -16,7 +16,7 @@ fn every_command_has_a_manual_page_with_its_options() {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     for command in COMMANDS {
         assert!(
-            read("bcl.1").contains(command),
+            read("bcl.1").replace("\\-", "-").contains(command),
             "bcl.1 does not name {command}"
         );
         assert!(read(&format!("bcl-{command}.1")).starts_with(".ie"));
