@@ -44,6 +44,9 @@ enum Command {
     #[command(hide = true)]
     RunRemote,
     MpiEnv(mpi::Arguments),
+    /// The process that `bcl doctor --mpi` starts.
+    #[command(hide = true)]
+    MpiProbe(mpi::probe::Arguments),
     Send(transfer::send::Arguments),
     Recv(transfer::recv::Arguments),
     Completions(generate::Completions),
@@ -66,8 +69,11 @@ fn main() -> ExitCode {
 }
 
 fn execute(command: Command) -> Result<ExitCode> {
-    // The launcher passes signals on instead of ending by them.
-    if !matches!(command, Command::Run(_) | Command::RunRemote) {
+    // The launcher passes signals on instead of ending by them, and those of an MPI process are the MPI library's.
+    if !matches!(
+        command,
+        Command::Run(_) | Command::RunRemote | Command::MpiProbe(_)
+    ) {
         interrupt::exit_tidily_on_signals()?;
     }
     match command {
@@ -75,6 +81,7 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Doctor(arguments) => return doctor::run(&arguments),
         Command::RunRemote => return run::serve(),
         Command::Perf(arguments) => perf::run(arguments)?,
+        Command::MpiProbe(arguments) => mpi::probe::run(&arguments)?,
         Command::MpiEnv(arguments) => mpi::run(&arguments)?,
         Command::Send(arguments) => transfer::send::run(&arguments)?,
         Command::Recv(arguments) => transfer::recv::run(&arguments)?,

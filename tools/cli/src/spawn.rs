@@ -99,7 +99,7 @@ fn stop(pidfd: &OwnedFd) {
 }
 
 /// The child gets SIGTERM when the thread that starts it ends, so that it can tidy up.
-fn die_with_this_process(command: &mut Command) {
+pub fn die_with_this_process(command: &mut Command) {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only two system calls are made, which are allowed there.
     unsafe {

@@ -4,46 +4,13 @@ mod common;
 
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Output};
+use std::process::Child;
 
 use bcl_netns::{Block, Host};
-use common::{Node, await_line, finish, text};
-use serde_json::Value;
+use common::findings::Findings;
+use common::{Node, await_line, finish};
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-
-/// What was found, by the name of the check.
-struct Findings {
-    status: Option<i32>,
-    all: Vec<Value>,
-}
-
-impl Findings {
-    fn of(output: &Output) -> Findings {
-        let report: Value =
-            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)));
-        Findings {
-            status: output.status.code(),
-            all: report["findings"].as_array().unwrap().clone(),
-        }
-    }
-
-    /// Asserts the worst verdict of `check`, and a word that its text has.
-    fn expect(&self, check: &str, verdict: &str, word: &str) {
-        let mut of_check = self.all.iter().filter(|finding| finding["check"] == check);
-        let fits = |finding: &Value| {
-            finding["verdict"] == verdict && finding["text"].as_str().unwrap().contains(word)
-        };
-        assert!(
-            of_check.any(fits),
-            "no {verdict} of {check} with {word}: {:#?}",
-            self.all
-        );
-        // Whatever is not well can be mended.
-        let mended = |finding: &Value| finding["verdict"] == "ok" || finding["mend"].is_string();
-        assert!(self.all.iter().all(mended), "{:#?}", self.all);
-    }
-}
 
 /// Hosts of which the first is at (0, 1): part and number in their block.
 struct Site<const N: usize> {

@@ -1,4 +1,4 @@
-//! `bcl doctor`: why two hosts do not find each other, or not as quickly as they could.
+//! `bcl doctor`: why two hosts do not find each other, or not as quickly as they could; or an MPI library does not use BCL.
 
 mod clock;
 mod finding;
@@ -7,6 +7,7 @@ mod host;
 mod kernel;
 mod listen;
 mod local;
+mod mpi;
 mod mtu;
 mod names;
 mod probe;
@@ -25,7 +26,9 @@ use finding::{Finding, Verdict};
 /// Look for what keeps hosts from reaching each other, and say how to mend it.
 ///
 /// Looks at this machine, and with HOST also at the way there: route, firewalls and MTU in both directions. For
-/// that, `bcl doctor --listen` has to run on HOST; without it, less can be told. The status is 1 if there is a problem.
+/// that, `bcl doctor --listen` has to run on HOST; without it, less can be told. With --mpi it looks at an MPI library
+/// instead: it starts one process with the settings of `bcl mpi-env` and says whether that used BCL, and if not, what is
+/// missing. The status is 1 if there is a problem.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The other host: a name of the nodes file, a host name or an address.
@@ -34,6 +37,9 @@ pub struct Arguments {
     /// Answer doctors of other hosts until interrupted.
     #[arg(long)]
     listen: bool,
+    /// Look whether programs started by MPIEXEC would run over BCL [default: mpiexec in PATH].
+    #[arg(long, value_name = "MPIEXEC", num_args = 0..=1, default_missing_value = "mpiexec", conflicts_with_all = ["host", "listen"])]
+    mpi: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -46,6 +52,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut report = Report::new(arguments.json);
+    if let Some(mpiexec) = &arguments.mpi {
+        mpi::look_at(mpiexec, &mut |finding| report.add(finding))?;
+        return report.end();
+    }
     local::findings()
         .into_iter()
         .try_for_each(|finding| report.add(finding))?;

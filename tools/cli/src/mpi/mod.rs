@@ -2,6 +2,7 @@
 
 pub mod family;
 pub mod folder;
+pub mod probe;
 mod shell;
 
 use std::path::PathBuf;

@@ -1,6 +1,8 @@
 //! The command as its users have it: a real process, in a socket folder of its own.
 #![allow(dead_code, reason = "each test program uses some of this")]
 
+pub mod findings;
+
 use std::fs::{self, Permissions};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
