@@ -50,8 +50,12 @@ lay_out() {
 
 # The libfabric provider, alone in its folder: libfabric loads all that it finds there. Stripped it keeps what it exports.
 lay_out_provider() {
-    local build=$1 to=$2
+    local build=$1 to=$2 version
     install -D -m 755 --strip "$build/libbcl_fi.so" "$to/lib/bcl/libfabric/libbcl-fi.so"
+    version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+    install -d "$to/share/man/man7"
+    sed "s|@VERSION@|$version|" clients/mpi/man/fi_bcl.7 >"$to/share/man/man7/fi_bcl.7"
+    chmod 644 "$to/share/man/man7/fi_bcl.7"
 }
 
 # The agent, and how systemd starts it; nothing is started or enabled here.

@@ -98,7 +98,9 @@ libfabric_loads_the_provider() {
     ok "stripped it exports what libfabric calls, and nothing else" \
         [ "$(nm --dynamic --defined-only "$folder/libbcl-fi.so" | cut -d' ' -f3)" = fi_prov_ini ]
     ok "its symbols are not installed" [ -z "$(nm "$folder/libbcl-fi.so" 2>/dev/null)" ]
-    ok "libfabric loads it" eval "FI_PROVIDER_PATH='$folder' timeout 30 fi_info -p bcl | grep -x 'provider: bcl'"
+    ok "it has a manual page, of this version" grep -q '^\.TH FI_BCL 7 "" "BCL 0\.1\.0" "BCL"$' "$prefix/share/man/man7/fi_bcl.7"
+    ok "libfabric loads it with the settings that the command prints" eval \
+        "(eval \"\$('$prefix/bin/bcl' mpi-env mpich)\"; timeout 30 fi_info | grep -x 'provider: bcl')"
 }
 
 nothing_is_left_when_uninstalled() {

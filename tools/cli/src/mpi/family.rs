@@ -121,4 +121,15 @@ mod tests {
             assert!(all.notes.contains(&one.notes[0]));
         }
     }
+
+    #[test]
+    fn the_manual_page_says_the_same() {
+        let page = include_str!("../../../../clients/mpi/man/fi_bcl.7");
+        let words: Vec<_> = page.split_whitespace().collect();
+        let all = Settings::of(Family::value_variants(), r"\fIDIR\fP");
+        for (name, value) in all.environment {
+            let setting = format!("{name}={value}");
+            assert!(words.contains(&&*setting), "it has no '{setting}'");
+        }
+    }
 }
