@@ -2,7 +2,7 @@
 # Installs what a step needs and is not there yet; says nothing and takes no time when all is there.
 #
 #   scripts/bootstrap.sh build   C compiler, clang and libbpf's headers for bpf/, pkg-config, Rust, network namespaces
-#   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, libfabric, cargo-nextest
+#   scripts/bootstrap.sh test    and a C++ compiler, strace, tshark, libfabric, Python, cargo-nextest
 #   scripts/bootstrap.sh kernel  and an emulator, to test the interface program under another kernel
 #   scripts/bootstrap.sh ci      and rustfmt, clippy, cargo-deny
 #   scripts/bootstrap.sh mpi     what the MPI libraries take that `make test-mpi` runs, Debian's Open MPI, and programs of others
@@ -57,6 +57,7 @@ need_test() {
     has tshark || missing+=(tshark)
     [ -e /usr/include/rdma/providers/fi_prov.h ] || missing+=(libfabric-dev)
     has fi_info || missing+=(libfabric-bin)
+    python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3 python3-venv)
     install_packages "${missing[@]}"
     cargo nextest --version >/dev/null 2>&1 ||
         install_tool cargo-nextest@$NEXTEST --no-default-features --features default-no-update

@@ -36,7 +36,7 @@ def processes_of(program):
 def describe(pid):
     """What the kernel knows, what the program says of itself (programs/check.h), and the stacks, where there is a debugger."""
     print(f"-- process {pid} on {host_of(pid)}", flush=True)
-    for thread in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
+    for thread in threads_of(pid):
         task = f"/proc/{pid}/task/{thread}"
         state = read(f"{task}/stat").rpartition(")")[2].split()
         if state:
@@ -49,6 +49,14 @@ def describe(pid):
     if catches(pid, signal.SIGUSR1):
         os.kill(pid, signal.SIGUSR1)
         time.sleep(TOLD_WITHIN_S)
+
+
+def threads_of(pid):
+    """None, if it has ended meanwhile."""
+    try:
+        return sorted(os.listdir(f"/proc/{pid}/task"), key=int)
+    except FileNotFoundError:
+        return []
 
 
 def catches(pid, number):
