@@ -149,6 +149,26 @@ fn what_is_too_much_is_to_be_tried_again() {
     }
 }
 
+/// ADI-8.5: a write that is not permitted ends, whether its body would have come unasked or not.
+#[test]
+fn refused_writes_end_however_they_come() {
+    let mut world = World::new();
+    world.settle();
+    for _ in 0..100 {
+        world.step(Step::Put {
+            from: 0,
+            to: 1,
+            key: CONSTANT,
+            offset: 0,
+            len: MOST,
+            data: false,
+        });
+        world.step(Step::Deliver { from: 0, to: 1 });
+    }
+    assert_eq!(world.parties[0].open.len(), 100);
+    world.settle();
+}
+
 struct Party {
     engine: Engine,
     socket: Socket,
