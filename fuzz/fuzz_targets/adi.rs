@@ -155,7 +155,7 @@ const EXPOSED: u8 = 0xee;
 impl World {
     fn step(&mut self, input: &mut Input<'_>) {
         let World { engine, port, .. } = self;
-        let done = match input.byte() % 20 {
+        let done = match input.byte() % 22 {
             0..=3 => {
                 let (from, tag) = (input.peer(), input.byte().into());
                 let len_bytes = usize::from(input.byte());
@@ -206,6 +206,10 @@ impl World {
                 (port.refuses, port.delays) = (whims & 1 != 0, whims & 2 != 0);
                 engine.catch_up(port)
             }
+            20 | 21 => {
+                self.push(input);
+                Ok(())
+            }
             15 | 16 => {
                 self.reach(input);
                 Ok(())
@@ -227,6 +231,25 @@ impl World {
             _ => self.proceed(),
         };
         done.expect("the port has no errors");
+    }
+
+    /// A short message that was announced comes, asked for or not, maybe under a name of few; or is announced.
+    fn push(&mut self, input: &mut Input<'_>) {
+        let (from, how, name) = (input.peer(), input.byte(), u64::from(input.byte() % 8));
+        let len_bytes = u64::from(how >> 4) * 512;
+        let bytes = match how & 3 {
+            0 | 1 => {
+                let words = [len_bytes, name].map(u64::to_le_bytes);
+                [&[1, 2, 0x40, 0, 0, 0, 0, 0], words.as_flattened()].concat()
+            }
+            flags => {
+                let mut bytes = vec![1, 4, if flags == 2 { 0x20 } else { 0 }, 0, 0, 0, 0, 0];
+                bytes.extend_from_slice(&name.to_le_bytes());
+                bytes.resize(bytes.len() + len_bytes as usize, 7);
+                bytes
+            }
+        };
+        self.arrive(from, 0, bytes);
     }
 
     /// ADI-2.3: nothing is believed of who has cheated, and all that is pending with him ends.

@@ -1,6 +1,6 @@
 //! What an endpoint knows of each peer.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::{Index, IndexMut};
 
 use bcl_raw::slab::Id;
@@ -24,6 +24,8 @@ pub struct Peer {
     pub unasked: u32,
     /// Messages that it was asked for and that are not here yet.
     pub asked: u32,
+    /// Short messages that were announced to it, and that it has not asked for: their names, in the order of their turns.
+    pub held: BTreeMap<u64, Id>,
     /// What it was asked to do with its memory and has not answered, in that order.
     pub requests: VecDeque<Request>,
     /// Bodies under way for what it was asked to do.
@@ -41,7 +43,7 @@ pub struct Peer {
 }
 
 /// Of tasks that wait for the same.
-pub const LANES: usize = 3;
+pub const LANES: usize = 4;
 
 impl Peer {
     /// Where a task waits.
@@ -51,6 +53,7 @@ impl Peer {
             Task::Credit | Task::Refuse(_) => 0,
             Task::Ask(_) => 1,
             Task::Answer(_) => 2,
+            Task::Push => 3,
         };
         &mut self.backlog[lane]
     }
@@ -71,6 +74,8 @@ pub enum Task {
     Refuse(u64),
     /// Send what was asked for.
     Answer(Id),
+    /// Send what was not asked for and has credit now.
+    Push,
 }
 
 /// All peers that an endpoint has heard of, by number and by address.
@@ -94,6 +99,7 @@ impl Peers {
                 queued: 0,
                 unasked: 0,
                 asked: 0,
+                held: BTreeMap::new(),
                 requests: VecDeque::new(),
                 bodies: 0,
                 replies: VecDeque::new(),

@@ -9,8 +9,8 @@ pub struct Sent {
     pub tag: u64,
     pub data: Option<u64>,
     pub bytes: Vec<u8>,
-    /// It was announced, and lies with its sender until it has met a receive.
-    pub is_announced: bool,
+    /// It was announced under this name, and lies with its sender.
+    pub announced_as: Option<u64>,
     /// It came after so many ends of its sender.
     pub life: u32,
     /// Where in the memory that it has met it begins.
@@ -70,7 +70,15 @@ impl Oracle {
     pub fn lose(&mut self, peer: usize) {
         self.posted.retain(|posted| posted.from != Some(peer));
         self.waiting
-            .retain(|sent| sent.from != peer || !sent.is_announced);
+            .retain(|sent| sent.from != peer || sent.announced_as.is_none());
+    }
+
+    /// What was announced has come, though nobody has asked for it.
+    pub fn pushed(&mut self, peer: usize, name: u64) {
+        let is_it = |sent: &&mut Sent| sent.from == peer && sent.announced_as == Some(name);
+        if let Some(sent) = self.waiting.iter_mut().find(is_it) {
+            sent.announced_as = None;
+        }
     }
 
     fn meet(&mut self, place: usize, mut message: Sent) {

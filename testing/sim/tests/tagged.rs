@@ -69,6 +69,7 @@ fn all_that_can_come_of_a_message_does() {
     let Tally {
         whole,
         announced,
+        pushed,
         received,
         truncated,
         failed,
@@ -77,7 +78,7 @@ fn all_that_can_come_of_a_message_does() {
         refused,
         lost,
     } = sum;
-    let often = [whole, announced, received, truncated, canceled];
+    let often = [whole, announced, pushed, received, truncated, canceled];
     let seldom = [failed, discarded, refused, lost];
     assert!(often.iter().all(|times| *times > 200), "{sum:?}");
     assert!(seldom.iter().all(|times| *times > 10), "{sum:?}");

@@ -3,7 +3,7 @@
 use bcl_types::{Address, OpError};
 
 use super::Engine;
-use super::meeting::{Goal, Lies, Message, Slot};
+use super::meeting::{Lies, Message, Slot, Whereabouts};
 use super::multi::cut;
 use super::sending::{Outgoing, Purpose};
 use crate::carrier::Carrier;
@@ -36,9 +36,9 @@ impl Engine {
         };
         if understood.is_err() {
             self.peers[from].fault = Some(OpError::Protocol);
-            self.end_peer(carrier, from, OpError::Protocol)?;
+            return self.end_peer(carrier, from, OpError::Protocol);
         }
-        Ok(())
+        self.push_held(carrier, from)
     }
 
     #[inline]
@@ -66,9 +66,11 @@ impl Engine {
                 len_bytes,
                 name,
                 comes,
-            } => self.announced(carrier, from, tag, envelope, len_bytes, (name, comes))?,
+            } => return self.announced(carrier, from, tag, envelope, len_bytes, (name, comes)),
             Kind::Cts { name, wanted } => return self.asked(carrier, from, name, wanted),
-            Kind::Data { name } => return Ok(self.data(from, name, payload)),
+            Kind::Data { name, asked } => {
+                return self.data(carrier, from, (name, asked), payload);
+            }
             Kind::Credit => {}
             Kind::OneSided(said) => return self.one_sided_said(carrier, from, said, payload),
         }
@@ -107,10 +109,16 @@ impl Engine {
         envelope: Envelope,
         len_bytes: u64,
         (name, comes): (u64, Comes),
-    ) -> Result<(), Error> {
+    ) -> Result<Result<(), Wrong>, Error> {
+        if self.announced.contains_key(&(from, name)) {
+            return Ok(Err(Wrong));
+        }
         if let Some(slot) = self.meet(from, tag, envelope, len_bytes) {
             let comes = (name, comes);
-            return self.fetch(carrier, from, tag, envelope, len_bytes, comes, Some(slot));
+            let slot = Some(slot);
+            return self
+                .fetch(carrier, from, tag, envelope, len_bytes, comes, slot)
+                .map(Ok);
         }
         let message = Message {
             envelope,
@@ -118,8 +126,10 @@ impl Engine {
             lies: Lies::There(name, comes),
         };
         let space = &mut self.spaces[usize::from(envelope.space)];
-        space.unexpected.add(from, tag, message);
-        Ok(())
+        let id = space.unexpected.add(from, tag, message);
+        let at = Whereabouts::Unexpected(envelope.space, id);
+        self.note(from, (name, comes), at);
+        Ok(Ok(()))
     }
 
     /// The memory of the oldest receive that wants the message.
@@ -148,6 +158,10 @@ impl Engine {
         name: u64,
         wanted: bool,
     ) -> Result<Result<(), Wrong>, Error> {
+        if self.outgoing.get(name).is_none() {
+            // It has been pushed meanwhile.
+            return Ok(Ok(()));
+        }
         let is_right = |outgoing: &&mut Outgoing| {
             outgoing.to == from && outgoing.comes != Comes::Unasked && !outgoing.is_asked
                 // What is not one of the program's messages is always wanted, or its refusal has another form.
@@ -157,35 +171,13 @@ impl Engine {
             return Ok(Err(Wrong));
         };
         outgoing.is_asked = true;
+        let turn = outgoing.turn;
+        self.hold_no_more(from, turn);
         if wanted {
             self.attempt(carrier, from, Task::Answer(name))?;
         } else {
             self.end_outgoing(name, Ok(()));
         }
         Ok(Ok(()))
-    }
-
-    /// A short message that was asked for.
-    fn data(&mut self, from: PeerNumber, name: u64, payload: &[u8]) -> Result<(), Wrong> {
-        let id = self.awaited.remove(&(from, name)).ok_or(Wrong)?;
-        let incoming = self.incoming.remove(id).ok_or(Wrong)?;
-        self.peers[from].asked -= 1;
-        match incoming.goal {
-            Goal::Receive {
-                tag,
-                envelope,
-                slot,
-            } if incoming.len_bytes == payload.len() as u64 => {
-                if let Some(slot) = slot {
-                    self.place(from, tag, envelope, slot, payload);
-                }
-                Ok(())
-            }
-            // Its receive ends with the peer.
-            _ => {
-                self.incoming.insert(incoming);
-                Err(Wrong)
-            }
-        }
     }
 }

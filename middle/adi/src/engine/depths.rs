@@ -17,10 +17,14 @@ pub struct Depths {
     pub unexpected_bytes: usize,
     /// Messages that were announced and have not gone.
     pub outgoing: usize,
+    /// Of these, short ones that go when they are asked for or there is credit.
+    pub held: usize,
     /// Bytes kept of those whose sends are complete.
     pub kept_bytes: usize,
     /// Messages that have met a receive and are not here yet.
     pub incoming: usize,
+    /// Short messages that were announced by peers and are not here yet, whether they have met a receive or not.
+    pub announced: usize,
     /// One-sided operations that have no answer yet.
     pub requests: usize,
     /// Answers to those of peers that have not left, and bodies under way for them.
@@ -50,8 +54,10 @@ impl Engine {
             claimed: self.claimed.len(),
             unexpected_bytes: waiting.chain(claimed).map(bytes_here).sum(),
             outgoing: self.outgoing.len(),
+            held: peers.clone().map(|peer| peer.held.len()).sum(),
             kept_bytes: self.kept_bytes,
             incoming: self.incoming.len(),
+            announced: self.announced.len(),
             requests: self.requests,
             served: peers
                 .clone()

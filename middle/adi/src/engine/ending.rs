@@ -58,6 +58,7 @@ impl Engine {
         let Some(outgoing) = self.outgoing.remove(name) else {
             return;
         };
+        self.hold_no_more(outgoing.to, outgoing.turn);
         let peer = &mut self.peers[outgoing.to];
         let is_of_this_life = peer.life == outgoing.life;
         if outgoing.comes == Comes::Unasked {
@@ -175,6 +176,7 @@ impl Engine {
         self.budget
             .give_back(peer.grant.window() - peer.grant.charged());
         peer.grant = Grant::default();
+        self.announced.retain(|(from, _), _| *from != number);
         self.end_requests(number, error);
         self.end_sends(number, error);
         self.end_receives(carrier, number, error);
@@ -217,7 +219,6 @@ impl Engine {
             .map(|(id, incoming)| (id, incoming.name, incoming.is_expected))
             .collect();
         for (id, name, is_expected) in found {
-            self.awaited.remove(&(number, name));
             if !is_expected || carrier.take_back(address, name) {
                 self.body_received(id, Err(error));
             }

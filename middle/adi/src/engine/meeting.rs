@@ -27,6 +27,16 @@ pub struct Message {
     pub lies: Lies,
 }
 
+impl Message {
+    /// Its sender's name for it and how it comes, if it lies there.
+    pub fn there(&self) -> Option<(u64, Comes)> {
+        match self.lies {
+            Lies::There(name, comes) => Some((name, comes)),
+            Lies::Here(..) | Lies::Gone(_) => None,
+        }
+    }
+}
+
 /// Where it is meanwhile.
 #[derive(Debug)]
 pub enum Lies {
@@ -36,6 +46,17 @@ pub enum Lies {
     There(u64, Comes),
     /// Its sender has gone with it.
     Gone(OpError),
+}
+
+/// Where a message is noted that was announced and will come as DATA, asked for or not.
+#[derive(Debug, Clone, Copy)]
+pub enum Whereabouts {
+    /// No receive has met it: among those of that space.
+    Unexpected(u8, Id),
+    /// Somebody has claimed it.
+    Claimed(Id),
+    /// It has met a receive, and is among what comes.
+    Incoming(Id),
 }
 
 /// A message that is kept for who has probed it.

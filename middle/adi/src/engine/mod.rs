@@ -1,8 +1,8 @@
 //! The books of an endpoint: receives and messages, credits, what is under way. No memory is touched but the program's, no
 //! clock read, no call made but on the [`Carrier`](crate::carrier::Carrier), so that all of it runs on a model as well.
 //!
-//! In the order of a message's way: `sending`, `arriving`, `receiving`, `tasks`, and `ending`. What they hold meanwhile is in
-//! `meeting` and `multi`. What needs no receive is in `one_sided`.
+//! In the order of a message's way: `sending`, `arriving`, `receiving`, `tasks`, `pushing`, and `ending`. What they hold meanwhile
+//! is in `meeting` and `multi`. What needs no receive is in `one_sided`.
 
 mod arriving;
 mod depths;
@@ -11,6 +11,7 @@ mod meeting;
 mod multi;
 mod one_sided;
 mod probing;
+mod pushing;
 mod receiving;
 mod sending;
 mod tasks;
@@ -20,7 +21,7 @@ mod tests;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use bcl_raw::slab::{Id, Slab};
+use bcl_raw::slab::Slab;
 use bcl_types::{Address, SYSTEM_MAX};
 
 use crate::completion::{Completion, Ended};
@@ -29,6 +30,8 @@ use crate::header::SPACES;
 use crate::matching::{PeerNumber, Posted, Seeded, Unexpected};
 use crate::peers::Peers;
 use crate::regions::Regions;
+
+use meeting::Whereabouts;
 
 pub use depths::Depths;
 pub use one_sided::{OneSided, What};
@@ -51,8 +54,10 @@ pub struct Engine {
     unasked: usize,
     /// Messages that have met a receive and are not here yet, and what else comes so.
     incoming: Slab<meeting::Incoming>,
-    /// Of these, the ones that come as DATA.
-    awaited: HashMap<(PeerNumber, u64), Id, Seeded>,
+    /// Messages that come as DATA and are not here yet, by their senders' names.
+    announced: HashMap<(PeerNumber, u64), Whereabouts, Seeded>,
+    /// Counts what was announced so: whose turn it is first is pushed first.
+    last_turn: u64,
     claimed: Slab<meeting::Claimed>,
     multis: Slab<multi::Multi>,
     /// Memory that peers may use.
@@ -87,7 +92,8 @@ impl Engine {
             spaces: Default::default(),
             outgoing: Slab::starting(first_name),
             incoming: Slab::default(),
-            awaited: HashMap::default(),
+            announced: HashMap::default(),
+            last_turn: 0,
             claimed: Slab::default(),
             multis: Slab::default(),
             waiting: VecDeque::new(),

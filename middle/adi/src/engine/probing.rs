@@ -3,7 +3,7 @@
 use bcl_raw::slab::Id;
 use bcl_types::OpError;
 
-use super::meeting::{Claimed, Slot, Waiting};
+use super::meeting::{Claimed, Slot, Waiting, Whereabouts};
 use super::multi::is_over;
 use super::receiving::Wanted;
 use super::sending::check_space;
@@ -90,8 +90,12 @@ impl Engine {
         let found = unexpected.first(&pattern);
         let claimed = found.and_then(|id| unexpected.remove(id));
         Ok(claimed.map(|(from, tag, message)| {
-            let claimed = Claimed { from, tag, message };
-            (probed, self.claimed.insert(claimed))
+            let there = message.there();
+            let claim = self.claimed.insert(Claimed { from, tag, message });
+            if let Some(there) = there {
+                self.note(from, there, Whereabouts::Claimed(claim));
+            }
+            (probed, claim)
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use bcl_types::{Address, OpError};
 
-use super::meeting::{Goal, Incoming, Lies, Message, Slot, Waiting};
+use super::meeting::{Goal, Incoming, Lies, Message, Slot, Waiting, Whereabouts};
 use super::multi::{Multi, cut, is_over};
 use super::sending::check_space;
 use super::{Completion, Ended, Engine};
@@ -145,6 +145,7 @@ impl Engine {
                 let result = Err(too_long(len_bytes, &slot));
                 self.received(from, tag, envelope, len_bytes, slot, result);
             }
+            self.announced.remove(&(from, name));
             return self.attempt(carrier, from, Task::Refuse(name));
         }
         let incoming = self.incoming.insert(Incoming {
@@ -161,6 +162,7 @@ impl Engine {
             is_expected: false,
             is_asked: false,
         });
+        self.note(from, (name, comes), Whereabouts::Incoming(incoming));
         self.attempt(carrier, from, Task::Ask(incoming))
     }
 

@@ -64,6 +64,8 @@ pub(super) struct Outgoing {
     /// In which life of the peer.
     pub life: u32,
     pub comes: Comes,
+    /// When it is pushed, among others, if nobody asks for it before.
+    pub turn: Option<u64>,
     /// The receiver has said whether it wants it.
     pub is_asked: bool,
     /// The carrier has it.
@@ -122,7 +124,8 @@ impl Engine {
         let len_bytes = send.memory.len_bytes();
         if len_bytes <= EAGER_MAX && send.when != When::Delivered {
             let charge = charge(len_bytes);
-            if peer.credit.spend(charge) {
+            // What there is credit for goes first to what was sent before.
+            if peer.held.is_empty() && peer.credit.spend(charge) {
                 // SAFETY: by the contract.
                 let left = unsafe { self.send_eager(carrier, to, &send) };
                 if left.is_err() {
@@ -179,6 +182,7 @@ impl Engine {
             to,
             life: self.peers[to].life,
             comes,
+            turn: None,
             is_asked: false,
             is_leaving: false,
             memory: send.memory.clone(),
@@ -201,6 +205,9 @@ impl Engine {
         if let Err(error) = unsafe { self.say(carrier, to, kind, send.tag, None) } {
             self.outgoing.remove(name);
             return Err(again(error, send.to));
+        }
+        if is_short {
+            self.hold(to, name);
         }
         if keeps {
             // SAFETY: by the contract.

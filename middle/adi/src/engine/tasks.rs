@@ -99,6 +99,7 @@ impl Engine {
             }
             Task::Ask(incoming) => return self.ask(carrier, peer, incoming),
             Task::Answer(outgoing) => return self.answer(carrier, peer, outgoing),
+            Task::Push => return self.push(carrier, peer),
         };
         progress(done)
     }
@@ -140,9 +141,6 @@ impl Engine {
         if let Some(incoming) = self.incoming.get_mut(id) {
             incoming.is_asked = true;
         }
-        if comes == Comes::AsData {
-            self.awaited.insert((peer, name), id);
-        }
         Ok(Progress::Done)
     }
 
@@ -159,9 +157,9 @@ impl Engine {
         let memory = outgoing.memory.clone();
         match outgoing.comes {
             Comes::AsData => {
+                let kind = Kind::Data { name, asked: true };
                 // SAFETY: the memory is kept, or whoever sent it keeps it until the completion; it is short.
-                let said =
-                    unsafe { self.say(carrier, peer, Kind::Data { name }, 0, Some(&memory)) };
+                let said = unsafe { self.say(carrier, peer, kind, 0, Some(&memory)) };
                 let progress = progress(said)?;
                 if progress == Progress::Done {
                     self.end_outgoing(name, Ok(()));

@@ -17,6 +17,7 @@ pub const SPACES: usize = 4;
 pub const EAGER_MAX: usize = SYSTEM_MAX - 16;
 
 const HAS_DATA: u8 = 0x10;
+/// It comes unasked.
 const FOLLOWS: u8 = 0x20;
 const SHORT: u8 = 0x40;
 const UNWANTED: u8 = 0x80;
@@ -43,8 +44,8 @@ pub enum Kind {
     },
     /// The message of that name is wanted now, or not at all.
     Cts { name: u64, wanted: bool },
-    /// A short message that was wanted.
-    Data { name: u64 },
+    /// A short message that was announced: it was asked for, or there is credit for it now.
+    Data { name: u64, asked: bool },
     /// Nothing but the limit.
     Credit,
     /// Of a one-sided operation.
@@ -119,7 +120,10 @@ impl Header {
                 let flags = if wanted { 0 } else { UNWANTED };
                 (3, flags, words([Some(name)]))
             }
-            Kind::Data { name } => (4, 0, words([Some(name)])),
+            Kind::Data { name, asked } => {
+                let flags = if asked { 0 } else { FOLLOWS };
+                (4, flags, words([Some(name)]))
+            }
             Kind::Credit => (5, 0, words([])),
             Kind::OneSided(one_sided) => one_sided.written(),
         };
@@ -208,13 +212,13 @@ impl Kind {
                 };
                 (kind, UNWANTED, false)
             }
-            4 => (
-                Self::Data {
+            4 => {
+                let kind = Self::Data {
                     name: words.next()?,
-                },
-                0,
-                true,
-            ),
+                    asked: flags & FOLLOWS == 0,
+                };
+                (kind, FOLLOWS, true)
+            }
             5 => (Self::Credit, 0, false),
             _ => return None,
         })

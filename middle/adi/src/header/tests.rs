@@ -78,7 +78,7 @@ fn header() -> impl Strategy<Value = Header> {
             }
         }),
         (any::<u64>(), any::<bool>()).prop_map(|(name, wanted)| Kind::Cts { name, wanted }),
-        any::<u64>().prop_map(|name| Kind::Data { name }),
+        (any::<u64>(), any::<bool>()).prop_map(|(name, asked)| Kind::Data { name, asked }),
         Just(Kind::Credit),
         one_sided().prop_map(Kind::OneSided),
     ];

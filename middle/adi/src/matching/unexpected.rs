@@ -108,6 +108,11 @@ impl<T> Unexpected<T> {
     }
 
     #[inline]
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut T> {
+        self.entries.get_mut(id).map(|entry| &mut entry.value)
+    }
+
+    #[inline]
     pub fn remove(&mut self, id: Id) -> Option<(PeerNumber, u64, T)> {
         let Entry {
             source, tag, value, ..

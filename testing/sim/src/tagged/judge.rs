@@ -13,6 +13,9 @@ use crate::port::{address, seat};
 /// Nothing that was sent looks like this for long.
 pub const USED: u8 = 0xee;
 
+/// Of DATA: its sender was not asked for it ([ADI-4.6]).
+const UNASKED: u8 = 0x20;
+
 /// A program's books.
 pub struct Judge {
     pub seat: Seat,
@@ -100,23 +103,30 @@ impl Judge {
         self.receives.insert(context, receiving);
     }
 
-    /// A message has come on the system channel; those about messages have no place in the order.
+    /// A message has come on the system channel; those about messages have no place in the order. What is pushed does not lie with
+    /// its sender any more.
     pub fn arrived(&mut self, from: Seat, tag: u64, bytes: &[u8]) -> Result<(), Violation> {
-        let [_, kind @ (1 | 2), flags, ..] = *bytes else {
-            return Ok(());
+        let word = |bytes: &[u8]| bytes.first_chunk().copied().map(u64::from_le_bytes);
+        let last = bytes.last_chunk().copied().map(u64::from_le_bytes);
+        let mut ledger = self.common.borrow_mut();
+        let (kind, flags) = match *bytes {
+            [_, kind @ (1 | 2), flags, ..] => (kind, flags),
+            [_, 4, UNASKED, _, _, _, _, _, ref rest @ ..] => {
+                ledger.pushed(self.seat, from, word(rest));
+                return Ok(());
+            }
+            _ => return Ok(()),
         };
-        let data = (flags & 0x10 != 0).then(|| bytes[8..].first_chunk().copied());
+        let data = (flags & 0x10 != 0).then(|| word(&bytes[8..]));
         let seen = Sent {
             from,
             tag,
-            data: data.flatten().map(u64::from_le_bytes),
-            is_announced: kind == 2,
+            data: data.flatten(),
+            announced_as: last.filter(|_| kind == 2),
             life: self.epoch(from).1,
             ..Sent::default()
         };
-        self.common
-            .borrow_mut()
-            .arrive(self.seat, flags & 0xf, seen)
+        ledger.arrive(self.seat, flags & 0xf, seen)
     }
 
     /// A peer has come to an end, of which the books are told now.

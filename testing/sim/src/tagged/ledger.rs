@@ -52,6 +52,8 @@ pub struct Tally {
     pub whole: u64,
     /// Messages that were announced.
     pub announced: u64,
+    /// Of these, messages that came because there was credit.
+    pub pushed: u64,
     /// Messages that were received.
     pub received: u64,
     /// Messages that were longer than their memory.
@@ -74,6 +76,7 @@ impl Tally {
         let pairs = [
             (&mut self.whole, other.whole),
             (&mut self.announced, other.announced),
+            (&mut self.pushed, other.pushed),
             (&mut self.received, other.received),
             (&mut self.truncated, other.truncated),
             (&mut self.failed, other.failed),
@@ -155,14 +158,24 @@ impl Ledger {
         }
         receiver.epochs.insert(seen.from, flying.epoch);
         self.tally.lost += epochs.len() as u64;
-        self.tally.announced += u64::from(seen.is_announced);
-        self.tally.whole += u64::from(!seen.is_announced);
+        let is_announced = seen.announced_as.is_some();
+        self.tally.announced += u64::from(is_announced);
+        self.tally.whole += u64::from(!is_announced);
         let message = Sent {
             bytes: flying.sent.bytes,
             ..seen
         };
         receiver.lists[usize::from(space)].arrived(message);
         Ok(())
+    }
+
+    /// A message that was announced has come, though nobody has asked for it.
+    pub(super) fn pushed(&mut self, to: Seat, from: Seat, name: Option<u64>) {
+        self.tally.pushed += 1;
+        let receiver = self.receivers.entry(to).or_default();
+        for list in &mut receiver.lists {
+            name.into_iter().for_each(|name| list.pushed(from, name));
+        }
     }
 
     /// Whether a message has not come, or no receive has met it.

@@ -213,6 +213,7 @@ impl Engine {
             life: self.peers[to].life,
             comes,
             purpose: Purpose::Put(Fate::Open),
+            turn: None,
             is_asked: false,
             is_leaving: false,
             memory,

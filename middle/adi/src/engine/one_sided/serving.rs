@@ -101,6 +101,7 @@ impl Engine {
                     comes,
                     memory: Memory::to_read(place.start, len_bytes as usize),
                     purpose: Purpose::Serve { _place: place },
+                    turn: None,
                     is_asked: false,
                     is_leaving: false,
                     quiet: true,

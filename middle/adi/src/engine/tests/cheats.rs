@@ -5,7 +5,7 @@ use super::network::address;
 use crate::engine::{OneSided, Receive, Source, Wanted, What};
 use crate::memory::Memory;
 
-fn message(kind: u8, flags: u8, words: &[u64], payload: &[u8]) -> Vec<u8> {
+pub fn message(kind: u8, flags: u8, words: &[u64], payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![1, kind, flags, 0, 0, 0, 0, 0];
     bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     bytes.extend_from_slice(payload);

@@ -6,15 +6,17 @@ mod cheats;
 mod lists;
 mod network;
 mod one_sided;
+mod pushed;
 mod world;
 
 use proptest::prelude::*;
 
 use alone::{endpoint, message_of};
-use world::{Step, World};
+use world::{Step, Then, World};
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let end = || 0usize..3;
+    let then = || prop_oneof![Just(Then::Receive), Just(Then::Discard)];
     let len = prop_oneof![
         3 => Just(0usize), 3 => 1usize..200, 2 => 4000usize..8177, 3 => 8177usize..8180, 2 => 8193usize..20_000
     ];
@@ -24,8 +26,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         10 => (end(), prop::option::of(end()), 0u64..4, prop_oneof![3 => Just(0u64), 1 => Just(1), 1 => Just(!0)], len, 0u8..3)
             .prop_map(|(at, from, tag, ignore, len, multi)| Step::Receive { at, from, tag, ignore, len, multi }),
         2 => (end(), any::<prop::sample::Index>()).prop_map(|(at, which)| Step::Cancel { at, which }),
-        2 => (end(), prop::option::of(end()), 0u64..4, any::<bool>())
-            .prop_map(|(at, from, tag, discards)| Step::Claim { at, from, tag, discards }),
+        3 => (end(), prop::option::of(end()), 0u64..4, prop::option::of(then()))
+            .prop_map(|(at, from, tag, then)| Step::Claim { at, from, tag, then }),
+        1 => (end(), any::<prop::sample::Index>(), then())
+            .prop_map(|(at, which, then)| Step::Settle { at, which, then }),
         20 => (end(), end()).prop_map(|(from, to)| Step::Deliver { from, to }),
         8 => any::<prop::sample::Index>().prop_map(|which| Step::Copy { which }),
         4 => end().prop_map(|at| Step::CatchUp { at }),
@@ -118,7 +122,7 @@ fn what_peers_that_are_gone_have_left_is_not_granted_to_others() {
     let mut world = World::new();
     let send = Step::send(0, 1, 1, 8000);
     for _ in 0..3 {
-        // The first finds no credit, and is lost with its sender.
+        // The first finds no credit, and comes when there is some.
         world.step(send.clone());
         world.settle();
         for _ in 0..10 {

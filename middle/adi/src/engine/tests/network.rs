@@ -51,6 +51,8 @@ pub struct Network {
     /// Memory, by receiver, sender and name.
     pub expected: HashMap<(usize, usize, u64), (Memory, Id)>,
     pub news: [VecDeque<News>; 3],
+    /// Messages so far that ask for others.
+    pub asking: usize,
     /// Calls of an endpoint that are refused for want of room.
     pub refusals: [usize; 3],
 }
@@ -102,6 +104,7 @@ impl Carrier for Socket {
         self.may_send()?;
         let network = &mut *self.network.borrow_mut();
         network.connect(self.at, end_of(to));
+        network.asking += usize::from(bytes[1] == 3);
         let queue = network.systems.entry((self.at, end_of(to))).or_default();
         // The first few leave at once.
         let has_left = queue.len() < 3;

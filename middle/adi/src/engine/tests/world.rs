@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
+use bcl_raw::slab::Id;
 use bcl_types::{Cause, OpError, Random};
 
 use super::lists::{Oracle, Posted, Sent};
@@ -39,7 +40,12 @@ pub enum Step {
         at: usize,
         from: Option<usize>,
         tag: u64,
-        discards: bool,
+        then: Option<Then>,
+    },
+    Settle {
+        at: usize,
+        which: proptest::sample::Index,
+        then: Then,
     },
     Deliver {
         from: usize,
@@ -59,6 +65,13 @@ pub enum Step {
         a: usize,
         b: usize,
     },
+}
+
+/// What becomes of a message that was claimed.
+#[derive(Debug, Clone, Copy)]
+pub enum Then {
+    Receive,
+    Discard,
 }
 
 impl Step {
@@ -98,6 +111,7 @@ struct Party {
     lent: BTreeMap<u64, Vec<u8>>,
     receives: BTreeMap<u64, Option<usize>>,
     oracle: Oracle,
+    claims: Vec<(Id, Sent)>,
     received: usize,
 }
 
@@ -122,6 +136,7 @@ impl World {
             lent: BTreeMap::new(),
             receives: BTreeMap::new(),
             oracle: Oracle::default(),
+            claims: Vec::new(),
             received: 0,
         };
         Self {
@@ -156,8 +171,11 @@ impl World {
                 at,
                 from,
                 tag,
-                discards,
-            } => self.claim(at, from, tag, discards),
+                then,
+            } => self.claim(at, from, tag, then),
+            Step::Settle { at, which, then } => {
+                self.settle_claim(at, then, |len| which.index(len));
+            }
             Step::Deliver { from, to } => self.deliver(from, to),
             Step::Copy { which } => self.network.borrow_mut().copy(|len| which.index(len)),
             Step::CatchUp { at } => self.catch_up(at),
@@ -264,7 +282,7 @@ impl World {
         }
     }
 
-    fn claim(&mut self, at: usize, from: Option<usize>, tag: u64, discards: bool) {
+    fn claim(&mut self, at: usize, from: Option<usize>, tag: u64, then: Option<Then>) {
         let party = &mut self.parties[at];
         let found = party.engine.claim(&wanted(from, tag, 0)).unwrap();
         let due = party.oracle.claim(from, tag, 0);
@@ -277,7 +295,19 @@ impl World {
             (probed.data, probed.len_bytes),
             (due.data, due.bytes.len() as u64)
         );
-        if discards {
+        party.claims.push((claim, due));
+        if let Some(then) = then {
+            self.settle_claim(at, then, |len| len - 1);
+        }
+    }
+
+    fn settle_claim(&mut self, at: usize, then: Then, which: impl Fn(usize) -> usize) {
+        let party = &mut self.parties[at];
+        if party.claims.is_empty() {
+            return;
+        }
+        let (claim, due) = party.claims.remove(which(party.claims.len()));
+        if matches!(then, Then::Discard) {
             return party
                 .engine
                 .discard_claimed(&mut party.socket, claim)
@@ -326,8 +356,13 @@ impl World {
                 .get_mut(&from)
                 .and_then(VecDeque::pop_front)
                 .unwrap();
-            sent.is_announced = bytes[1] == 2;
+            let last = bytes.last_chunk().copied().map(u64::from_le_bytes);
+            sent.announced_as = last.filter(|_| bytes[1] == 2);
             party.oracle.arrived(sent);
+        }
+        if let [_, 4, 0x20, _, _, _, _, _, ref rest @ ..] = bytes[..] {
+            let name = rest.first_chunk().copied().map(u64::from_le_bytes);
+            party.oracle.pushed(from, name.unwrap());
         }
         party
             .engine
@@ -380,6 +415,11 @@ impl World {
     /// Everything that is under way arrives.
     pub fn settle(&mut self) {
         self.network.borrow_mut().refusals = [0; 3];
+        for at in 0..3 {
+            while !self.parties[at].claims.is_empty() {
+                self.settle_claim(at, Then::Receive, |_| 0);
+            }
+        }
         for _ in 0..1_000_000 {
             for from in 0..3 {
                 self.catch_up(from);
@@ -503,6 +543,11 @@ impl World {
         let systems = network.systems.get(&(from, to));
         let asks = |system: &&System| system.bytes[1] == 3;
         systems.map_or(0, |systems| systems.iter().filter(asks).count())
+    }
+
+    /// Messages so far that have asked for others.
+    pub fn asking(&self) -> usize {
+        self.network.borrow().asking
     }
 
     pub fn granted_bytes(&self, at: usize) -> usize {
