@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::memory::Memory;
 use crate::regions::Regions;
 
-/// Events of the port that one poll takes, at most, before it says that nothing has ended.
+/// Events of the port that one poll takes, at most, before it says that nothing has ended; or a receive before it asks.
 const EVENTS_MAX: usize = 16;
 
 /// ... and of one in the place of the program.
@@ -76,6 +76,10 @@ impl Endpoint {
     /// The memory can be written, and is touched by nobody else until the completion that releases it.
     #[inline]
     pub unsafe fn receive(&mut self, receive: Receive) -> Result<(), Error> {
+        // What it would ask for may have come, if the program receives faster than it looks.
+        if self.engine.would_ask(&receive.wanted)? {
+            self.take_events(EVENTS_MAX)?;
+        }
         // SAFETY: by the contract.
         let received = unsafe { self.engine.receive(&mut self.port, receive) };
         self.tell();
@@ -164,7 +168,8 @@ impl Endpoint {
         self.engine.discard_claimed(&mut self.port, claim)
     }
 
-    /// Takes a completion if there is one. Whatever has come is looked at only here, in [`wait`](Self::wait), and by probes.
+    /// Takes a completion if there is one. Whatever has come is looked at only here, in [`wait`](Self::wait), by probes,
+    /// and by receives that would ask for a message which may be among it.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<Completion>, Error> {
         let mut completion = self.engine.next_completion();
@@ -219,16 +224,21 @@ impl Endpoint {
 
     /// Does what the program would do if it looked. Completions wait for it.
     pub(crate) fn stand_in(&mut self) -> Result<(), Error> {
+        self.take_events(STAND_IN_EVENTS_MAX)?;
+        self.tell();
+        Ok(())
+    }
+
+    /// Looks at what has come, at so much at most, whatever ends by it.
+    fn take_events(&mut self, most: usize) -> Result<(), Error> {
         self.engine.catch_up(&mut self.port)?;
-        for _ in 0..STAND_IN_EVENTS_MAX {
+        for _ in 0..most {
             let Some(event) = self.port.poll(Which::Any)? else {
                 break;
             };
             self.handle(event)?;
         }
-        self.engine.catch_up(&mut self.port)?;
-        self.tell();
-        Ok(())
+        self.engine.catch_up(&mut self.port)
     }
 
     /// Those who watch the port are told of completions too.

@@ -319,6 +319,23 @@ conformance! {
         assert_eq!((ended.result, &room), (Ok(()), &long));
     }
 
+    /// ADI-4.6: many messages that were kept, received one after the other.
+    fn kept_messages_are_received_one_by_one(world) {
+        let mut room = [0u8; 8];
+        let (mut a, mut b) = (open(world), open(world));
+        for tag in 0..8_000u64 {
+            let bytes = tag.to_le_bytes();
+            let how = |send| Send { when: When::Injected, quiet: true, ..send };
+            send(&mut a, &mut b, |to| how(message(to, tag, &bytes, tag)));
+        }
+        for tag in 0..8_000u64 {
+            // SAFETY: the room goes after the endpoints do.
+            unsafe { b.receive(receive(tagged(Source::Any, tag), &mut room, tag)) }.unwrap();
+            let ended = completions(&mut [&mut a, &mut b], 1, Ended::Receive, 1)[0];
+            assert_eq!((ended.result, ended.tag, room), (Ok(()), tag, tag.to_le_bytes()));
+        }
+    }
+
     /// ADI-4: 20,000 messages that nobody wants yet, received in the opposite order of their tags.
     fn many_unexpected_messages(world) {
         let mut rooms = vec![[0u8; 8]; 20_000];

@@ -3,7 +3,7 @@
 use bcl_raw::slab::Id;
 use bcl_types::OpError;
 
-use super::meeting::{Claimed, Slot, Waiting, Whereabouts};
+use super::meeting::{Claimed, Lies, Slot, Waiting, Whereabouts};
 use super::multi::is_over;
 use super::receiving::Wanted;
 use super::sending::check_space;
@@ -11,6 +11,7 @@ use super::{Completion, Ended, Engine};
 use crate::carrier::Carrier;
 use crate::completion::Probed;
 use crate::error::Error;
+use crate::header::Comes;
 use crate::matching::Pattern;
 use crate::memory::Memory;
 
@@ -77,6 +78,20 @@ impl Engine {
             data: message.envelope.data,
             len_bytes: message.len_bytes,
         }))
+    }
+
+    /// Whether a receive would ask for a message that its sender may have pushed by now.
+    #[inline]
+    pub fn would_ask(&mut self, wanted: &Wanted) -> Result<bool, Error> {
+        if self.announced.is_empty() {
+            return Ok(false);
+        }
+        let pattern = self.pattern_of(wanted)?;
+        let unexpected = &mut self.spaces[usize::from(wanted.space)].unexpected;
+        let found = unexpected.first(&pattern);
+        let message = found.and_then(|id| unexpected.get(id));
+        Ok(message
+            .is_some_and(|(_, _, message)| matches!(message.lies, Lies::There(_, Comes::AsData))))
     }
 
     /// The same, and it is kept for a [`receive_claimed`](Self::receive_claimed) or a

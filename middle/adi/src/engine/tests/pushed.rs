@@ -121,6 +121,19 @@ fn what_was_asked_for_is_not_pushed() {
     assert_eq!(sender.engine.depths().outgoing, 0);
 }
 
+/// Not either if it could not leave yet, though there is credit now.
+#[test]
+fn what_was_asked_for_waits_for_room_and_is_not_pushed() {
+    let mut sender = sender(&[8]);
+    let name = sender.names[0];
+    sender.network.borrow_mut().refusals[0] = 1;
+    sender.hear(3, 0, &name, 0);
+    sender.hear(5, 0, &[], charge(8));
+    assert!(sender.gone().is_empty());
+    sender.engine.catch_up(&mut sender.socket).unwrap();
+    assert_eq!(sender.gone(), [(0, 0)]);
+}
+
 /// Who asks for what has been pushed meanwhile, or wants it not, could not know.
 #[test]
 fn a_request_for_what_was_pushed_is_late() {
@@ -140,6 +153,13 @@ fn pushing_waits_for_room() {
     sender.network.borrow_mut().refusals[0] = 3;
     sender.hear(5, 0, &[], charge(8));
     sender.hear(5, 0, &[], charge(8));
+    let peer = sender.engine.peers.number_of(address(1));
+    let tasks: usize = sender.engine.peers[peer]
+        .backlog
+        .iter()
+        .map(|lane| lane.len())
+        .sum();
+    assert_eq!(tasks, 1, "what a peer says adds nothing to what waits");
     for gone in [0, 0, 0, 1] {
         assert_eq!(sender.gone().len(), gone);
         sender.engine.catch_up(&mut sender.socket).unwrap();
@@ -271,7 +291,11 @@ impl Receiver {
 #[test]
 fn a_pushed_message_waits_for_its_receive() {
     let mut receiver = receiver();
+    let other = Wanted { tag: 1, ..wanted() };
+    assert!(receiver.engine.would_ask(&wanted()).unwrap());
+    assert!(!receiver.engine.would_ask(&other).unwrap());
     receiver.pushed();
+    assert!(!receiver.engine.would_ask(&wanted()).unwrap());
     assert_eq!(receiver.engine.depths().charged_bytes, charge(8) as usize);
     receiver.receive(8);
     receiver.has_it();
@@ -316,6 +340,22 @@ fn a_pushed_message_that_was_asked_for_is_received() {
     receiver.pushed();
     receiver.has_it();
     assert_eq!(receiver.hear(4, 0, &[NAME], &[7; 8]), 1, "it comes once");
+}
+
+/// ADI-5.3: of those that were asked for, it makes way for another.
+#[test]
+fn a_pushed_message_was_asked_for_and_is_no_more() {
+    let mut receiver = receiver();
+    receiver.pushed();
+    for name in 100..200 {
+        assert_eq!(receiver.hear(2, 0x40, &[8, name], &[]), 0);
+        receiver.receive(8);
+        // The first receives what waits.
+        assert_eq!(said(&receiver.network).len(), usize::from(name > 100));
+        if name > 100 {
+            assert_eq!(receiver.hear(4, 0x20, &[name - 1], &[7; 8]), 0);
+        }
+    }
 }
 
 #[test]
