@@ -1,7 +1,6 @@
 //! Memory that an endpoint has exposed to its peers, by key ([ADI-8.1]).
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bcl_types::{Access, Refusal};
@@ -25,7 +24,6 @@ pub struct Region {
 #[derive(Debug, Default)]
 pub struct Regions {
     by_key: RwLock<HashMap<u64, Arc<Region>, Seeded>>,
-    count: AtomicUsize,
 }
 
 /// A region that peers do not find any more. Some of what was begun before may still be going on.
@@ -56,21 +54,17 @@ impl Regions {
             return false;
         }
         by_key.insert(key, Arc::new(region));
-        self.count.store(by_key.len(), Ordering::Relaxed);
         true
     }
 
     /// Peers do not find it any more.
     pub fn hide(&self, key: u64) -> Option<Hidden> {
-        let mut by_key = self.write();
-        let region = by_key.remove(&key);
-        self.count.store(by_key.len(), Ordering::Relaxed);
-        region.map(Hidden)
+        self.write().remove(&key).map(Hidden)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
+        self.read().len()
     }
 
     /// Whether there is none.

@@ -2,12 +2,12 @@
 //!
 //! An endpoint is made, other objects are bound to it (`bound`), and `fi_enable` opens it: from then on it has a `Data`,
 //! an endpoint of the middle layer and what its completions go to. `msg` and `tagged` are the calls that move messages,
-//! over `sending` and `receiving`, which both share; `rma` and `atomic` those that reach into others' memory, over `reaching`;
+//! over `sending` and `receiving`, which both share; `rma` and `changing` (atomic operations) those that reach into others' memory, over `reaching`;
 //! `names` and `options` are the rest.
 
-mod atomic;
-mod atomic_kinds;
 mod bound;
+mod changes;
+mod changing;
 mod data;
 mod lifecycle;
 mod msg;
@@ -31,7 +31,7 @@ use crate::lock::Lock;
 use crate::name::Name;
 use crate::object::{self, Object, User, Users, of};
 
-pub use atomic_kinds::query_atomic;
+pub use changes::query_atomic;
 
 use bound::Bound;
 use data::Data;
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn open(
             msg: &raw const msg::OPS,
             rma: &raw const rma::OPS,
             tagged: &raw const tagged::OPS,
-            atomic: &raw const atomic::OPS,
+            atomic: &raw const changing::OPS,
             collective: std::ptr::null(),
         };
         let object = Ep {

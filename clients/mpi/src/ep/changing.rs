@@ -5,7 +5,7 @@ use std::slice;
 
 use bcl_adi::{Memory, Piece, What};
 
-use super::atomic_kinds::{self, Form, atomic};
+use super::changes::{self, Form, atomic};
 use super::reaching::{Reaching, reach};
 use crate::abi::*;
 use crate::call::Failure;
@@ -23,9 +23,9 @@ pub(super) static OPS: fi_ops_atomic = fi_ops_atomic {
     compwrite: Some(compwrite),
     compwritev: Some(compwritev),
     compwritemsg: Some(compwritemsg),
-    writevalid: Some(atomic_kinds::writevalid),
-    readwritevalid: Some(atomic_kinds::readwritevalid),
-    compwritevalid: Some(atomic_kinds::compwritevalid),
+    writevalid: Some(changes::writevalid),
+    readwritevalid: Some(changes::readwritevalid),
+    compwritevalid: Some(changes::compwritevalid),
 };
 
 /// The memory of a call: in pieces, each of so many elements.
