@@ -29,6 +29,9 @@ struct Options {
     /// With interface programs in front of some ports.
     #[arg(long)]
     interfaces: bool,
+    /// With a key of its own for each process.
+    #[arg(long)]
+    own_keys: bool,
     /// With programs that exchange tagged messages.
     #[arg(long)]
     tagged: bool,
@@ -81,6 +84,7 @@ fn run_one(kind: &str, seed: u64, options: &Options) -> Result<Report, Box<Wrong
         unreachable!("{kind} is in the list of kinds");
     };
     plan.interfaces = options.interfaces;
+    plan.own_keys = options.own_keys;
     if options.tagged {
         return run_plan::<TaggedPort>(plan.with_tagged(), options.trace);
     }

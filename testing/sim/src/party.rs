@@ -3,10 +3,16 @@
 //! The worlds and their oracle are written against this, so that they can be tried on an implementation that is known
 //! to be wrong: a checker that cannot fail proves nothing.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use crate::Traffic;
 use crate::oracle::{Life, Seat, Violation};
+
+/// The keys of the ports of a job, as its launcher tells them to all: of each seat that of its latest process.
+pub type Keys = Rc<RefCell<BTreeMap<Seat, [u8; 32]>>>;
 
 /// What a process knows when it begins.
 #[derive(Debug, Clone)]
@@ -19,8 +25,10 @@ pub struct Setup {
     pub addresses: Vec<SocketAddr>,
     /// What its program does, if the party has one of its own.
     pub traffic: Traffic,
-    /// The key of its job.
-    pub job_key: [u8; 32],
+    /// The key of its port.
+    pub key: [u8; 32],
+    /// Those of the ports of its job, where each has its own.
+    pub keys: Keys,
     /// Whatever the process has to draw, it draws from this.
     pub seed: u64,
     /// After how long a silent peer is taken for dead.

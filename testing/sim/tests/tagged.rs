@@ -46,6 +46,11 @@ fn all_kinds_of_worlds_with_interfaces() {
 }
 
 #[test]
+fn all_kinds_of_worlds_with_own_keys() {
+    run(|plan| plan.with_interfaces().with_own_keys());
+}
+
+#[test]
 fn what_was_once_wrong_is_right() {
     for (kind, seed, what) in ONCE_WRONG {
         if let Some(found) = wrong(plan(kind, *seed).with_interfaces()) {

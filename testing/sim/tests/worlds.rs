@@ -173,6 +173,15 @@ macro_rules! kinds {
             })*
         }
 
+        /// And the same where each process has a key of its own.
+        mod own_keys {
+            $(#[test]
+            fn $kind() {
+                let kind = stringify!($kind);
+                super::run(kind, |seed| super::plan(kind, seed).with_interfaces().with_own_keys());
+            })*
+        }
+
         #[test]
         fn every_kind_is_run() {
             let run = BTreeSet::from([$(stringify!($kind),)* $(stringify!($alone)),*]);

@@ -1,6 +1,7 @@
 //! What all connections of an endpoint share.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bcl_wire::JobKeys;
 
@@ -16,7 +17,8 @@ use crate::time::Time;
 #[derive(Debug)]
 pub struct Common {
     pub config: Config,
-    pub keys: Box<JobKeys>,
+    /// Of the port: whoever begins a connection with it uses them.
+    pub keys: Arc<JobKeys>,
     /// Messages that have arrived.
     pub pool: Buffers,
     /// Packets that came early.

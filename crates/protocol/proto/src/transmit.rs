@@ -24,6 +24,18 @@ pub struct Transmit {
     pub may_be_cut: bool,
     pub(crate) header: [u8; crate::HEADER_BYTES],
     pub(crate) key: CheckKey,
+    pub(crate) job: Whose,
+}
+
+/// Whose keys a packet is sealed with ([WIRE-3.5]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Our port's.
+    Ours,
+    /// Those of a connection, by its id,
+    Connection(u32),
+    /// or those of the question whether it is still there.
+    Question(u32),
 }
 
 /// Where the payload of a packet lies.

@@ -10,6 +10,11 @@ use crate::names::{MessageId, Path, SystemHandle, Target, WindowPut};
 pub trait Upcalls {
     /// Where packets for this peer go; asked when the peer becomes active. `None`: it is unreachable.
     fn path_to(&mut self, peer: Address) -> Option<Path>;
+    /// What the keys of this peer's port are derived from; asked when we make contact with it. `None`: from what ours are.
+    fn secret_of(&mut self, peer: Address) -> Option<[u8; 32]> {
+        let _ = peer;
+        None
+    }
     /// The longest datagram that the way there takes, without the headers of UDP and IP, as far as this side knows;
     /// asked when the peer becomes active, and now and then. `None`: the [usual](crate::Config::datagram_bytes).
     fn datagram_bytes(&mut self, path: Path) -> Option<u16>;

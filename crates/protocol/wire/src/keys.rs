@@ -82,9 +82,19 @@ impl JobKeys {
         Self {
             secret: *secret,
             id: get_u64(&digest(secret, "id", &[]), 0),
-            setup: check_key(&digest(secret, "setup", &[])),
+            setup: Self::setup_of(secret),
             nh: NhKey::from_bytes(&nh),
         }
+    }
+
+    /// The key of set-up alone, which is soon derived: it is enough for packets without payload.
+    pub fn setup_of(secret: &[u8; 32]) -> CheckKey {
+        check_key(&digest(secret, "setup", &[]))
+    }
+
+    /// Whether it was derived from this secret.
+    pub fn is_of(&self, secret: &[u8; 32]) -> bool {
+        self.secret == *secret
     }
 
     /// A name of the job that tells nothing of its key.

@@ -111,6 +111,7 @@ fn calm(kind: &'static str, seed: u64, random: &mut Random) -> Plan {
         stranger_gap_ns: None,
         two_jobs: false,
         interfaces: false,
+        own_keys: false,
         tagged: None,
         dead_after_ns: 3 * S,
     }

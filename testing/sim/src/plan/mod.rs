@@ -41,6 +41,8 @@ pub struct Plan {
     pub two_jobs: bool,
     /// Whether hosts have an interface program in front of their ports, each by its seed.
     pub interfaces: bool,
+    /// Whether each process has a key of its own, which all others of its job are told.
+    pub own_keys: bool,
     /// What programs do that exchange tagged messages, in the place of those that use ports themselves.
     pub tagged: Option<Traffic>,
     /// After how long a silent peer is taken for dead.
@@ -175,6 +177,12 @@ impl Plan {
     /// The same with interface programs.
     pub fn with_interfaces(mut self) -> Self {
         self.interfaces = true;
+        self
+    }
+
+    /// The same with a key for each process.
+    pub fn with_own_keys(mut self) -> Self {
+        self.own_keys = true;
         self
     }
 

@@ -7,6 +7,8 @@ use bcl_layout::control::GRANTS;
 use bcl_proto::{MessageId, Payload, SystemHandle, Target};
 use bcl_types::{Address, Cause, OpError, OpId};
 
+use crate::party::Keys;
+
 /// Something that the endpoint has said, and the program is to hear.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heard {
@@ -93,6 +95,8 @@ pub struct Granted {
 pub struct Memory {
     /// Where the ports of other seats are, and this one's.
     pub addresses: Vec<SocketAddr>,
+    /// The keys of ports that have others than this one.
+    pub keys: Keys,
     /// The longest datagram that the route takes, as far as this host knows.
     pub route_bytes: Option<u16>,
     /// What peers may reach.
@@ -129,6 +133,7 @@ impl Memory {
     pub fn new(addresses: Vec<SocketAddr>) -> Self {
         Self {
             addresses,
+            keys: Keys::default(),
             route_bytes: None,
             windows: BTreeMap::new(),
             read_only: false,

@@ -45,16 +45,11 @@ pub struct SimPort {
 }
 
 impl SimPort {
-    /// A port of a job with this key.
-    pub fn new(
-        mut config: Config,
-        job_key: &[u8; 32],
-        memory: Memory,
-        front: Option<Front>,
-    ) -> Self {
+    /// A port with this key.
+    pub fn new(mut config: Config, key: &[u8; 32], memory: Memory, front: Option<Front>) -> Self {
         config.interface_ring_bytes = front.as_ref().map_or(0, Front::ring_bytes);
         Self {
-            endpoint: Endpoint::new(config, job_key),
+            endpoint: Endpoint::new(config, key),
             memory,
             front,
             unreleased: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! A port as a world has it: seats for addresses, and the world's own names of operations.
 
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use bcl_proto::{Action, Config, NormalSend, Rma, Span, Time};
 use bcl_types::{Atomic, OpError, OpId, Random};
@@ -111,13 +112,14 @@ impl Party for SimPort {
         let mut config = Config::new(address(setup.seat), incarnation, seed);
         config.dead_after = Span(setup.dead_after_ns);
         let front = (setup.interfaces && !random.one_in(3))
-            .then(|| Front::with_whims(PORT, &setup.job_key, random.fork()));
+            .then(|| Front::with_whims(PORT, &setup.key, random.fork()));
         let mut memory = Memory::new(setup.addresses.clone());
+        memory.keys = Rc::clone(&setup.keys);
         memory.route_bytes = Some(setup.datagram_bytes);
         memory.windows.insert(WINDOW, vec![0; setup.window_bytes]);
         memory.most_events = MOST_EVENTS;
         memory.looks_later = random.one_in(2);
-        Self::new(config, &setup.job_key, memory, front)
+        Self::new(config, &setup.key, memory, front)
     }
 
     fn handle(&mut self, now_ns: u64, from: SocketAddr, bytes: &mut [u8]) {

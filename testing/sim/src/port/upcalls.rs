@@ -25,6 +25,10 @@ impl Upcalls for Memory {
         Some(Path { to, rail: 0 })
     }
 
+    fn secret_of(&mut self, peer: Address) -> Option<[u8; 32]> {
+        self.keys.borrow().get(&seat(peer)).copied()
+    }
+
     fn datagram_bytes(&mut self, _path: Path) -> Option<u16> {
         self.route_bytes
     }

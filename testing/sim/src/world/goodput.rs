@@ -109,6 +109,7 @@ impl Streams {
             stranger_gap_ns: None,
             two_jobs: false,
             interfaces: false,
+            own_keys: false,
             tagged: None,
             dead_after_ns: 3_000_000_000,
         }

@@ -20,7 +20,7 @@ use bcl_types::Random;
 
 use crate::net::{Handed, Network};
 use crate::oracle::{Ledger, Violation, Windows};
-use crate::party::Party;
+use crate::party::{Keys, Party};
 use crate::{Plan, Schedule};
 
 pub use goodput::{Goodput, Streams};
@@ -45,6 +45,8 @@ pub struct World<P: Party> {
     common: P::Common,
     ledger: Ledger,
     windows: Windows,
+    /// What the launcher of each job tells its processes.
+    keys: [Keys; 2],
     stranger: Option<Stranger>,
     random: Random,
     now_ns: u64,
@@ -69,6 +71,7 @@ impl<P: Party> World<P> {
             common: P::Common::default(),
             ledger: Ledger::default(),
             windows: Windows::new(plan.seats),
+            keys: Default::default(),
             stranger: plan
                 .stranger_gap_ns
                 .map(|gap_ns| Stranger::new(gap_ns, random.fork())),

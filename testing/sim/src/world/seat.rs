@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use bcl_types::Random;
 
@@ -146,6 +147,11 @@ impl<P: Party> World<P> {
         let silent = self.plan.seats..self.plan.seats + self.plan.silent_peers;
         let silent = silent.map(first_address);
         let here = self.seats.iter().map(|seat| seat.address);
+        let key = self.key(seat);
+        let keys = &self.keys[self.job(seat)];
+        if self.plan.own_keys {
+            keys.borrow_mut().insert(seat, key);
+        }
         let setup = Setup {
             seat,
             life: self.seats[seat].life,
@@ -156,7 +162,8 @@ impl<P: Party> World<P> {
                 .as_ref()
                 .unwrap_or(&self.plan.traffic)
                 .clone(),
-            job_key: [1 + self.job(seat) as u8; 32],
+            key,
+            keys: Rc::clone(keys),
             seed: self.random.next_u64(),
             dead_after_ns: self.plan.dead_after_ns,
             datagram_bytes: self.plan.datagram_bytes,
@@ -177,6 +184,16 @@ impl<P: Party> World<P> {
         let life = state.life;
         self.schedule
             .add(self.now_ns, Turn::Own(seat, life, Deed::Program));
+    }
+
+    /// The key of the process on `seat`: its job's, or one that no other process has.
+    fn key(&self, seat: Seat) -> [u8; 32] {
+        let mut key = [1 + self.job(seat) as u8; 32];
+        if self.plan.own_keys {
+            key[..8].copy_from_slice(&(seat as u64).to_le_bytes());
+            key[8..12].copy_from_slice(&self.seats[seat].life.to_le_bytes());
+        }
+        key
     }
 
     /// Which job `seat` belongs to.

@@ -5,6 +5,7 @@
 
 mod connections;
 mod entered;
+mod keys;
 mod lengths;
 mod memory;
 mod messages;

@@ -4,14 +4,15 @@
 //! *entered*: what comes is told by records. If packets go on to come past the interface program it *returns*: what the
 //! interface program knows is waited for, and then the connection is as any other. After a pause it waits again.
 
+use std::sync::Arc;
+
 use bcl_layout::Record;
 use bcl_wire::serial::before;
 use bcl_wire::{Flags, Header, Kind};
 
 use super::{Connection, End, Stage};
 use crate::buffers::Buffers;
-use crate::common::Context;
-use crate::config::Config;
+use crate::common::{Common, Context};
 use crate::message::Class;
 use crate::message::outgoing::Broken;
 use crate::names::Path;
@@ -66,9 +67,16 @@ impl Absence {
 
 impl Connection {
     /// The connection is agreed; an interface program may be going to have it ([MCP-1.5]).
-    pub fn await_interface(&mut self, config: &Config, up: &mut impl Upcalls) {
+    pub fn await_interface(&mut self, common: &Common, up: &mut impl Upcalls) {
         let by_ipv4 = self.path.to.ip().to_canonical().is_ipv4();
-        if config.has_interface() && by_ipv4 && !self.is_mirror && up.passes_interface(self.path) {
+        // It has one key of NH for the port, which is that of connections that peers have set up.
+        let is_of_our_keys = Arc::ptr_eq(&self.job, &common.keys);
+        if common.config.has_interface()
+            && is_of_our_keys
+            && by_ipv4
+            && !self.is_mirror
+            && up.passes_interface(self.path)
+        {
             self.entry = Some(Box::new(Entry {
                 step: Step::Waiting,
                 dropped: None,

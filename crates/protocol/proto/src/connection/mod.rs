@@ -25,19 +25,21 @@ pub mod stash;
 pub mod timers;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bcl_types::{Address, Cause, OpError};
-use bcl_wire::{Answerer, CheckKey};
+use bcl_wire::{Answerer, CheckKey, JobKeys, verify};
 
-use crate::common::{Common, Context};
+use crate::common::Context;
+use crate::config::Config;
 use crate::counters::{Drops, PeerInfo, Traffic};
 use crate::message::inbox::{Inbox, Sender};
 use crate::message::outgoing::{Broken, Outgoing};
 use crate::names::Path;
 use crate::rma::requester::Requester;
 use crate::rma::target::Owner;
-use crate::setup::Attempt;
 use crate::setup::greeting::Greeting;
+use crate::setup::{Attempt, Question};
 use crate::slab::Name;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
@@ -120,12 +122,14 @@ pub struct Connection {
     own_port: u16,
     pub path: Path,
     pub stage: Stage,
+    /// Those of the responder's port, from which the keys below are derived: our own if the peer has set it up.
+    pub job: Arc<JobKeys>,
     /// There from the welcome on.
     pub agreed: Option<Agreed>,
     /// Of what we send, and of what the peer sends; the set-up's before there is an agreement.
     pub keys: Keys,
     /// Whether the peer may have started anew: asked by a HELLO of its own.
-    pub doubt: Option<Attempt>,
+    pub doubt: Option<Question>,
     /// The other end of the connection of a port with itself: of no interest to the program.
     pub is_mirror: bool,
 
@@ -188,9 +192,9 @@ impl Connection {
         peer: Address,
         path: Path,
         stage: Stage,
-        common: &Common,
+        job: Arc<JobKeys>,
+        config: &Config,
     ) -> Self {
-        let config = &common.config;
         Self {
             id,
             peer_id: 0,
@@ -200,9 +204,10 @@ impl Connection {
             stage,
             agreed: None,
             keys: Keys {
-                ours: *common.keys.setup(),
-                theirs: *common.keys.setup(),
+                ours: *job.setup(),
+                theirs: *job.setup(),
             },
+            job,
             doubt: None,
             is_mirror: false,
             flights: Flights::default(),
@@ -251,6 +256,14 @@ impl Connection {
         matches!(self.stage, Stage::Up)
     }
 
+    /// The keys that answer an attempt of ours, by its nonce.
+    pub fn job_of(&self, nonce: u64) -> &Arc<JobKeys> {
+        match &self.doubt {
+            Some(doubt) if doubt.attempt.nonce == nonce => &doubt.job,
+            _ => &self.job,
+        }
+    }
+
     fn sender(&self) -> Sender {
         Sender {
             peer: self.peer,
@@ -275,14 +288,20 @@ impl Connection {
         agreed.map_or(Answerer::Program, |agreed| agreed.answerer)
     }
 
+    /// Whether a packet is one of the peer's.
+    #[inline]
+    pub fn believes(&mut self, datagram: &[u8]) -> bool {
+        verify(datagram, &self.job, &self.keys.theirs) || self.settles_by(datagram)
+    }
+
     /// A packet is not sealed as the first WELCOME has it: whether it is as another one has, which then is the one that
     /// counts ([WIRE-4.5]).
     #[cold]
-    pub fn settles_by(&mut self, is_key: impl Fn(&CheckKey) -> bool) -> bool {
+    fn settles_by(&mut self, datagram: &[u8]) -> bool {
         let Stage::Confirming(greeting) = &self.stage else {
             return false;
         };
-        let Some(welcome) = greeting.find(is_key) else {
+        let Some(welcome) = greeting.find(|key| verify(datagram, &self.job, key)) else {
             return false;
         };
         self.agreed = Some(welcome.agreed);

@@ -2,15 +2,15 @@
 
 use bcl_wire::body::AckBody;
 use bcl_wire::serial::distance;
-use bcl_wire::{Answerer, Flags, HEADER_LEN, Header, Kind, NakReason};
+use bcl_wire::{Answerer, CheckKey, Flags, HEADER_LEN, Header, Kind, NakReason};
 
 use super::packet::{Content, Packet, inline};
 use super::{Connection, Stage};
 use crate::common::Context;
 use crate::message::Class;
 use crate::slab::Name;
-use crate::time::Time;
-use crate::transmit::{Payload, Transmit};
+use crate::time::{Span, Time};
+use crate::transmit::{Payload, Transmit, Whose};
 use crate::upcalls::Upcalls;
 
 /// Unreliable messages that wait for their turn to leave; more are dropped ([WIRE-6.7]).
@@ -42,7 +42,10 @@ impl Connection {
             || self.inbox.refusals.must_tell()
             || self.owner.has_answers()
             || !self.unreliable.is_empty() && self.pacer.permits(now)
-            || self.doubt.as_ref().is_some_and(|doubt| doubt.is_due(now))
+            || self
+                .doubt
+                .as_ref()
+                .is_some_and(|doubt| doubt.attempt.is_due(now))
             || self.flights.has_room(self.peer_window())
                 && (self.inbox.has_controls() || self.may_close())
             || self.flights.has_lost() && self.may_send_again(now)
@@ -174,23 +177,35 @@ impl Connection {
 
     fn next_of_set_up<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Option<Transmit> {
         let (now, timeout) = (cx.now, self.trip.timeout(0));
-        let attempt = match &mut self.stage {
-            Stage::Greeting(attempt) => Some(attempt),
-            _ => self.doubt.as_mut(),
+        let (attempt, job, whose) = match (&mut self.stage, &mut self.doubt) {
+            (Stage::Greeting(attempt), _) => (attempt, &self.job, Whose::Connection(self.id)),
+            (_, Some(doubt)) => (&mut doubt.attempt, &doubt.job, Whose::Question(self.id)),
+            _ => return self.next_confirm(timeout, cx),
         };
-        if let Some(attempt) = attempt.filter(|attempt| attempt.is_due(now)) {
+        if attempt.is_due(now) {
             attempt.say(now, timeout);
-            let (header, payload) = attempt.hello(self.peer, cx.common);
-            return Some(self.set_up(header, payload, cx));
+            let packet = attempt.hello(self.peer, job, cx.common);
+            let key = *job.setup();
+            return Some(self.set_up(packet, key, whose));
         }
-        if let Stage::Confirming(greeting) = &mut self.stage {
-            let (header, payload) = greeting.say(now, timeout, self.peer, cx.common)?;
-            return Some(self.set_up(header, payload, cx));
-        }
-        None
+        self.next_confirm(timeout, cx)
     }
 
-    fn set_up<U>(&mut self, mut header: Header, payload: Payload, cx: &Context<'_, U>) -> Transmit {
+    fn next_confirm<U>(&mut self, timeout: Span, cx: &Context<'_, U>) -> Option<Transmit> {
+        let Stage::Confirming(greeting) = &mut self.stage else {
+            return None;
+        };
+        let packet = greeting.say(cx.now, timeout, self.peer, &self.job, cx.common)?;
+        let key = *self.job.setup();
+        Some(self.set_up(packet, key, Whose::Connection(self.id)))
+    }
+
+    fn set_up(
+        &mut self,
+        (mut header, payload): (Header, Payload),
+        key: CheckKey,
+        job: Whose,
+    ) -> Transmit {
         header.from_connection = self.id;
         header.from_port = self.own_port;
         header.to_port = self.peer.port;
@@ -202,7 +217,8 @@ impl Connection {
             is_single: false,
             may_be_cut: false,
             header: header.to_bytes(),
-            key: *cx.common.keys.setup(),
+            key,
+            job,
         }
     }
 
@@ -422,6 +438,7 @@ impl Connection {
             may_be_cut: self.mtu.may_be_cut(HEADER_LEN + len_bytes),
             header: header.to_bytes(),
             key: self.keys.ours,
+            job: Whose::Connection(self.id),
         }
     }
 

@@ -154,7 +154,7 @@ impl Connection {
             .refusals
             .plain_ack(self.receive_window.expected());
         *head = header.to_bytes();
-        bcl_wire::seal(head, payload, &cx.common.keys, &self.keys.ours);
+        bcl_wire::seal(head, payload, &self.job, &self.keys.ours);
         let name = cx.common.copies.take(len, self.id)?;
         cx.common
             .copies
@@ -237,7 +237,7 @@ impl Connection {
             cx.common.drops.malformed += 1;
             return Ok(());
         };
-        if !verify(datagram, &cx.common.keys, &self.keys.theirs) {
+        if !verify(datagram, &self.job, &self.keys.theirs) {
             cx.common.drops.check += 1;
             return Ok(());
         }

@@ -34,7 +34,7 @@ impl Connection {
             at = at.min(data);
         }
         if let Some(doubt) = &self.doubt {
-            at = at.min(doubt.deadline(config));
+            at = at.min(doubt.attempt.deadline(config));
         }
         at
     }
@@ -90,7 +90,7 @@ impl Connection {
         if self
             .doubt
             .as_ref()
-            .is_some_and(|doubt| doubt.is_over(now, config))
+            .is_some_and(|doubt| doubt.attempt.is_over(now, config))
         {
             self.doubt = None;
         }

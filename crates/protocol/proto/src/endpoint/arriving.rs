@@ -1,6 +1,6 @@
 //! Packets that have arrived.
 
-use bcl_wire::{CheckKey, Header, Kind, ParseError, parse, verify};
+use bcl_wire::{Header, Kind, ParseError, parse, verify};
 
 use super::Endpoint;
 use crate::common::Context;
@@ -8,7 +8,7 @@ use crate::connection::packet::Packet;
 use crate::names::Path;
 use crate::setup::ended::Ended;
 use crate::time::Time;
-use crate::transmit::{Payload, Transmit};
+use crate::transmit::{Payload, Transmit, Whose};
 use crate::upcalls::Upcalls;
 
 impl Endpoint {
@@ -51,10 +51,7 @@ impl Endpoint {
             return self.on_stray(now, from, datagram, header);
         };
         // Before there is an agreement the key is the set-up's, with which no such packet is sealed.
-        let is_right = |key: &CheckKey| verify(datagram, &self.common.keys, key);
-        if connection.agreed.is_none()
-            || !is_right(&connection.keys.theirs) && !connection.settles_by(is_right)
-        {
+        if connection.agreed.is_none() || !connection.believes(datagram) {
             let common = &mut self.common;
             return connection
                 .count_drop(&mut Context { now, common, up }, |drops| &mut drops.check);
@@ -78,6 +75,7 @@ impl Endpoint {
         match self.ended.find(header.to_connection) {
             // Our acknowledgement of its CLOSE was lost.
             Some(ended) if ended.by_close => {
+                // It has no payload, so that it matters not whose keys of NH are used.
                 if header.kind == Kind::Close
                     && verify(datagram, &self.common.keys, &ended.keys.theirs)
                 {
@@ -104,6 +102,7 @@ impl Endpoint {
             may_be_cut: false,
             header: header.to_bytes(),
             key: ended.keys.ours,
+            job: Whose::Ours,
         });
     }
 

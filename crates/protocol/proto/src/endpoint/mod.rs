@@ -12,6 +12,7 @@ mod table;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bcl_types::{Address, Cause, EAGER_MAX, SYSTEM_MAX};
 use bcl_wire::JobKeys;
@@ -64,12 +65,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A port that knows nobody yet.
-    pub fn new(config: Config, job_key: &[u8; 32]) -> Self {
+    /// A port that knows nobody yet, whose keys are derived from this secret.
+    pub fn new(config: Config, secret: &[u8; 32]) -> Self {
         let mut secrets = Secrets::new(config.seed);
         let mint = Mint::new(&mut secrets);
         let common = Common {
-            keys: Box::new(JobKeys::derive(job_key)),
+            keys: Arc::new(JobKeys::derive(secret)),
             pool: Buffers::new(config.pool_bytes, config.pool_bytes),
             stash: Buffers::new(config.stash_bytes, config.stash_bytes),
             copies: Buffers::new(usize::MAX, COPIES_KEPT_BYTES),
@@ -303,6 +304,8 @@ impl Endpoint {
     /// How full it is. Counted anew, by looking at everything.
     pub fn depths(&self) -> Depths {
         let common = &self.common;
+        let others = self.connections.iter().map(|connection| &connection.job);
+        let others = others.filter(|job| !Arc::ptr_eq(job, &common.keys)).count();
         Depths {
             peers: self.connections.len(),
             pending: self.connections.iter().map(|c| c.pending()).sum(),
@@ -311,7 +314,7 @@ impl Endpoint {
             pool_bytes: common.pool.used_bytes(),
             stash_bytes: common.stash.used_bytes(),
             memory_bytes: size_of::<Self>()
-                + size_of::<JobKeys>()
+                + size_of::<JobKeys>() * (1 + others)
                 + common.pool.memory_bytes()
                 + common.stash.memory_bytes()
                 + common.copies.memory_bytes()

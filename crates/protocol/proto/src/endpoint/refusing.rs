@@ -1,15 +1,19 @@
 //! Refusals: what we tell those whom we turn away, and what we believe of what we are told ([WIRE-10]).
 
+use std::sync::Arc;
+
 use bcl_types::OpError;
 use bcl_wire::{
-    Header, Kind, Preamble, RefuseReason, VERSION, verify, version_detail, versions_of_detail,
+    CheckKey, Header, JobKeys, Kind, Preamble, RefuseReason, VERSION, verify, version_detail,
+    versions_of_detail,
 };
 
 use super::Endpoint;
-use crate::connection::{End, Stage};
+use crate::connection::{Connection, End, Stage};
 use crate::names::Path;
+use crate::setup::Question;
 use crate::time::{Span, Time};
-use crate::transmit::{Payload, Transmit};
+use crate::transmit::{Payload, Transmit, Whose};
 use crate::upcalls::Upcalls;
 
 /// Refusals are no more frequent than this, whatever comes in ([WIRE-10.2]).
@@ -52,6 +56,7 @@ impl Endpoint {
             may_be_cut: false,
             header: header.to_bytes(),
             key,
+            job: Whose::Ours,
         });
     }
 
@@ -111,7 +116,7 @@ impl Endpoint {
         // What was refused must be what we have said, and not what became of it on the way.
         let (refused_version, theirs) = versions_of_detail(header.offset);
         let is_ours = match reason {
-            RefuseReason::Key => header.offset == self.common.keys.id(),
+            RefuseReason::Key => self.was_greeted_by(header.to_connection, header.offset),
             RefuseReason::Version => refused_version == VERSION,
             _ => true,
         };
@@ -130,6 +135,13 @@ impl Endpoint {
             RefuseReason::NotAllowed | RefuseReason::Full => OpError::Unreachable,
         };
         self.fail_greeting(now, from, header.to_connection, error, up);
+    }
+
+    /// Whether the HELLO for this connection has named the job of this id.
+    fn was_greeted_by(&self, id: u32, job_id: u64) -> bool {
+        let place = self.connections.place_of(id);
+        let connection = place.and_then(|place| self.connections.get(place));
+        connection.is_some_and(|connection| connection.job.id() == job_id)
     }
 
     fn fail_greeting(
@@ -163,22 +175,41 @@ impl Endpoint {
 
     /// The peer does not know the connection (any more). It may be a replay, or the peer has started anew.
     fn on_stale(&mut self, now: Time, datagram: &[u8], header: &Header, up: &mut impl Upcalls) {
-        if !verify(datagram, &self.common.keys, self.common.keys.setup()) {
-            self.common.drops.check += 1;
-            return;
-        }
-        let Some(place) = self.connections.place_of(header.to_connection) else {
+        let Some((place, connection)) = self
+            .connections
+            .place_of(header.to_connection)
+            .and_then(|place| Some((place, self.connections.get(place)?)))
+        else {
             self.common.drops.no_connection += 1;
             return;
         };
-        let attempt = self.new_attempt(now);
-        let Some(connection) = self.connections.get_mut(place) else {
+        // While our CONFIRM is under way, what was sent after it may well overtake it: it is said again.
+        let is_questionable = matches!(connection.stage, Stage::Up) && connection.doubt.is_none();
+        let Some(job) = refuser(connection, datagram, up) else {
+            self.common.drops.check += 1;
             return;
         };
-        // While our CONFIRM is under way, what was sent after it may well overtake it: it is said again.
-        if matches!(connection.stage, Stage::Up) && connection.doubt.is_none() {
-            connection.doubt = Some(attempt);
+        let attempt = self.new_attempt(now);
+        let connection = self.connections.get_mut(place);
+        if let Some(connection) = connection.filter(|_| is_questionable) {
+            connection.doubt = Some(Question { attempt, job });
         }
         self.follow_up(place, now, Ok(()), up);
     }
+}
+
+/// The keys with which the peer of a connection has sealed a REFUSE: those of the connection if it was we who have set it
+/// up, else those that its port is said to have.
+fn refuser(
+    connection: &Connection,
+    datagram: &[u8],
+    up: &mut impl Upcalls,
+) -> Option<Arc<JobKeys>> {
+    // It has no payload, so that it matters not whose keys of NH are used.
+    let is_sealed_by = |key: &CheckKey| verify(datagram, &connection.job, key);
+    if is_sealed_by(connection.job.setup()) {
+        return Some(Arc::clone(&connection.job));
+    }
+    let secret = up.secret_of(connection.peer)?;
+    is_sealed_by(&JobKeys::setup_of(&secret)).then(|| Arc::new(JobKeys::derive(&secret)))
 }

@@ -1,6 +1,9 @@
 //! What the program wants.
 
+use std::sync::Arc;
+
 use bcl_types::{Address, OpError, OpId, SYSTEM_MAX};
+use bcl_wire::JobKeys;
 
 use super::Endpoint;
 use crate::common::Context;
@@ -35,10 +38,21 @@ impl Endpoint {
         };
         let stage = Stage::Greeting(self.new_attempt(now));
         let id = self.connections.propose(&mut self.common.secrets);
-        let mut connection = Connection::new(now, id, peer, path, stage, &self.common);
+        let job = self.job_of_peer(peer, up);
+        let config = &self.common.config;
+        let mut connection = Connection::new(now, id, peer, path, stage, job, config);
         let common = &mut self.common;
         connection.trust_route(&mut Context { now, common, up });
         self.connections.insert(Box::new(connection)).ok()
+    }
+
+    /// The keys of a peer's port: those of ours, or of its own.
+    fn job_of_peer(&self, peer: Address, up: &mut impl Upcalls) -> Arc<JobKeys> {
+        let own = &self.common.keys;
+        match up.secret_of(peer) {
+            Some(secret) if !own.is_of(&secret) => Arc::new(JobKeys::derive(&secret)),
+            _ => Arc::clone(own),
+        }
     }
 
     pub(super) fn new_attempt(&mut self, now: Time) -> Attempt {

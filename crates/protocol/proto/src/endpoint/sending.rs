@@ -1,11 +1,13 @@
 //! Packets on their way out.
 
+use bcl_wire::JobKeys;
+
 use super::Endpoint;
 use crate::HEADER_BYTES;
 use crate::common::Context;
 use crate::slab::Name;
 use crate::time::Time;
-use crate::transmit::{Own, Payload, Transmit};
+use crate::transmit::{Own, Payload, Transmit, Whose};
 use crate::upcalls::Upcalls;
 
 /// Packets of one connection in a row: what one `UDP_SEGMENT` send takes.
@@ -75,7 +77,24 @@ impl Endpoint {
     #[inline]
     pub fn seal(&self, transmit: &Transmit, payload: &[u8]) -> [u8; HEADER_BYTES] {
         let mut header = transmit.header;
-        bcl_wire::seal(&mut header, payload, &self.common.keys, &transmit.key);
+        bcl_wire::seal(&mut header, payload, self.job_of(transmit), &transmit.key);
         header
+    }
+
+    /// What was kept for too long, until its connection had ended, is of no use to anybody whoever's keys it gets.
+    #[inline]
+    fn job_of(&self, transmit: &Transmit) -> &JobKeys {
+        let connection = |id| {
+            let place = self.connections.place_of(id)?;
+            self.connections.get(place)
+        };
+        let job = match transmit.job {
+            Whose::Ours => None,
+            Whose::Connection(id) => connection(id).map(|connection| &connection.job),
+            Whose::Question(id) => connection(id)
+                .and_then(|connection| connection.doubt.as_ref())
+                .map(|doubt| &doubt.job),
+        };
+        job.unwrap_or(&self.common.keys)
     }
 }

@@ -1,9 +1,11 @@
 //! HELLO, WELCOME, CONFIRM ([WIRE-4]).
 
+use std::sync::Arc;
+
 use bcl_types::{Address, Cause, OpError};
 use bcl_wire::body::Setup;
 use bcl_wire::serial::before;
-use bcl_wire::{Header, Kind, Transcript, verify};
+use bcl_wire::{Header, JobKeys, Kind, Transcript, verify};
 
 use super::Endpoint;
 use crate::common::Context;
@@ -14,7 +16,7 @@ use crate::names::Path;
 use crate::setup::attempt_of;
 use crate::setup::greeting::{Greeting, Welcome};
 use crate::time::Time;
-use crate::transmit::Transmit;
+use crate::transmit::{Transmit, Whose};
 use crate::upcalls::Upcalls;
 
 /// What to do with a CONFIRM whose token is good ([WIRE-4.7]).
@@ -32,21 +34,22 @@ enum Claim {
 }
 
 impl Endpoint {
-    /// Payload of a packet of a set-up, if it is for us and its check is right.
-    fn setup_of(&mut self, datagram: &[u8], payload: &[u8]) -> Option<Setup> {
-        let Some(body) = Setup::from_bytes(payload) else {
-            self.common.drops.malformed += 1;
-            return None;
-        };
-        if body.job_id != self.common.keys.id() {
+    /// Payload of a packet of a set-up.
+    fn setup_of(&mut self, payload: &[u8]) -> Option<Setup> {
+        let body = Setup::from_bytes(payload);
+        self.common.drops.malformed += u64::from(body.is_none());
+        body
+    }
+
+    /// Whether a packet of a set-up was sealed with these keys, which are the responder's.
+    fn is_sealed_by(&mut self, job: &JobKeys, datagram: &[u8], body: &Setup) -> bool {
+        if body.job_id != job.id() {
             self.common.drops.job += 1;
-            return None;
+            return false;
         }
-        if !verify(datagram, &self.common.keys, self.common.keys.setup()) {
-            self.common.drops.check += 1;
-            return None;
-        }
-        Some(body)
+        let is_right = verify(datagram, job, job.setup());
+        self.common.drops.check += u64::from(!is_right);
+        is_right
     }
 
     fn own_node(&self) -> u32 {
@@ -62,14 +65,17 @@ impl Endpoint {
         payload: &[u8],
         up: &mut impl Upcalls,
     ) {
-        let job_id = Setup::from_bytes(payload).map(|body| body.job_id);
-        let Some(mut body) = self.setup_of(datagram, payload) else {
-            if let Some(job_id) = job_id.filter(|id| *id != self.common.keys.id()) {
-                self.refuse_job(now, from, header, job_id);
+        let Some(mut body) = self.setup_of(payload) else {
+            return;
+        };
+        let own = Arc::clone(&self.common.keys);
+        if !self.is_sealed_by(&own, datagram, &body) {
+            if body.job_id != own.id() {
+                self.refuse_job(now, from, header, body.job_id);
                 up.stranger();
             }
             return;
-        };
+        }
         if body.responder_node != self.own_node() || header.from_port == 0 {
             self.common.drops.not_ours += 1;
             return;
@@ -90,7 +96,7 @@ impl Endpoint {
         answer.message = self.attempts;
         answer.offset = self.name_of(initiator(&body, header));
         answer.payload_len_bytes = Setup::LEN as u16;
-        let key = *self.common.keys.setup();
+        let key = *own.setup();
         self.reply(Transmit {
             path: from,
             payload: inline(&body.to_bytes()),
@@ -98,6 +104,7 @@ impl Endpoint {
             may_be_cut: false,
             header: answer.to_bytes(),
             key,
+            job: Whose::Ours,
         });
     }
 
@@ -141,20 +148,28 @@ impl Endpoint {
         payload: &[u8],
         up: &mut impl Upcalls,
     ) {
-        let Some(body) = self.setup_of(datagram, payload) else {
+        let Some(body) = self.setup_of(payload) else {
             return;
         };
+        let Some((place, connection)) = self
+            .connections
+            .place_of(header.to_connection)
+            .and_then(|place| Some((place, self.connections.get(place)?)))
+        else {
+            self.common.drops.no_connection += 1;
+            return;
+        };
+        let job = Arc::clone(connection.job_of(body.initiator_nonce));
+        if !self.is_sealed_by(&job, datagram, &body) {
+            return;
+        }
         let own = self.common.config.address;
         let transcript = Transcript {
             initiator: (body.initiator_node, own.port),
             responder: (body.responder_node, header.from_port),
             ..transcript(&body)
         };
-        let place = self.connections.place_of(header.to_connection);
-        let Some((place, connection)) =
-            place.and_then(|place| Some((place, self.connections.get_mut(place)?)))
-        else {
-            self.common.drops.no_connection += 1;
+        let Some(connection) = self.connections.get_mut(place) else {
             return;
         };
         let is_ours = body.initiator_incarnation == self.common.config.incarnation
@@ -162,7 +177,7 @@ impl Endpoint {
             && responder(&body, header) == connection.peer;
         if is_ours
             && let Some(doubt) = &connection.doubt
-            && doubt.nonce == body.initiator_nonce
+            && doubt.attempt.nonce == body.initiator_nonce
         {
             // Fresh word of the peer whether it has our connection ([WIRE-4.10]).
             connection.doubt = None;
@@ -189,7 +204,7 @@ impl Endpoint {
             receive_window: u32::from(body.receive_window_packets).clamp(1, RECEIVE_WINDOW),
             answerer: body.answerer,
         };
-        let keys = self.common.keys.connection(&transcript);
+        let keys = job.connection(&transcript);
         let keys = Keys {
             ours: keys.from_initiator,
             theirs: keys.from_responder,
@@ -214,7 +229,7 @@ impl Endpoint {
         // CONFIRM goes where HELLO went, wherever this came from: it could be played back under another address.
         let stage = Stage::Confirming(Greeting::new(now, attempt.clone(), welcome));
         connection.agree(now, agreed, keys, to_connection, stage);
-        connection.await_interface(&self.common.config, up);
+        connection.await_interface(&self.common, up);
         if let Some(trip) = trip {
             connection.on_set_up_trip(now, trip);
         }
@@ -230,9 +245,13 @@ impl Endpoint {
         payload: &[u8],
         up: &mut impl Upcalls,
     ) {
-        let Some(body) = self.setup_of(datagram, payload) else {
+        let Some(body) = self.setup_of(payload) else {
             return;
         };
+        let own = Arc::clone(&self.common.keys);
+        if !self.is_sealed_by(&own, datagram, &body) {
+            return;
+        }
         let is_ours = body.responder_node == self.own_node()
             && body.responder_incarnation == self.common.config.incarnation;
         let peer = initiator(&body, header);
@@ -259,7 +278,7 @@ impl Endpoint {
             responder: (body.responder_node, header.to_port),
             ..transcript(&body)
         };
-        let keys = self.common.keys.connection(&transcript);
+        let keys = own.connection(&transcript);
         let keys = Keys {
             ours: keys.from_responder,
             theirs: keys.from_initiator,
@@ -338,9 +357,11 @@ impl Endpoint {
         (peer_id, proposed): (u32, u32),
         up: &mut impl Upcalls,
     ) {
+        let job = Arc::clone(&self.common.keys);
         let mut connection = match old {
             Some(mut old) => {
                 old.restart();
+                old.job = job;
                 old.path = path;
                 old.timer = None;
                 old.is_queued = false;
@@ -354,14 +375,15 @@ impl Endpoint {
                     peer,
                     path,
                     Stage::Up,
-                    &self.common,
+                    job,
+                    &self.common.config,
                 ))
             }
         };
         connection.id = proposed;
         connection.is_mirror = peer == self.common.config.address;
         connection.agree(now, agreed, keys, peer_id, Stage::Up);
-        connection.await_interface(&self.common.config, up);
+        connection.await_interface(&self.common, up);
         connection.confirm(now);
         let common = &mut self.common;
         connection.trust_route(&mut Context { now, common, up });

@@ -7,7 +7,7 @@
 
 use bcl_types::Address;
 use bcl_wire::body::Setup;
-use bcl_wire::{CheckKey, Header, Kind};
+use bcl_wire::{CheckKey, Header, JobKeys, Kind};
 
 use super::Attempt;
 use super::token::LIFE;
@@ -86,6 +86,7 @@ impl Greeting {
         now: Time,
         timeout: Span,
         peer: Address,
+        job: &JobKeys,
         common: &Common,
     ) -> Option<(Header, Payload)> {
         if self.attempt.is_due(now) {
@@ -99,7 +100,7 @@ impl Greeting {
         }
         self.next = None;
         // The first CONFIRM is answered, as a rule.
-        (self.attempt.times > 1).then(|| self.attempt.hello(peer, common))
+        (self.attempt.times > 1).then(|| self.attempt.hello(peer, job, common))
     }
 }
 

@@ -4,9 +4,11 @@ pub mod ended;
 pub mod greeting;
 pub mod token;
 
+use std::sync::Arc;
+
 use bcl_types::{Address, OpError};
 use bcl_wire::body::Setup;
-use bcl_wire::{Header, Kind};
+use bcl_wire::{Header, JobKeys, Kind};
 
 use crate::common::Common;
 use crate::config::Config;
@@ -29,6 +31,14 @@ pub struct Attempt {
     pub said_at: Time,
     pub times: u32,
     refused: Option<OpError>,
+}
+
+/// The question to a peer whether it still has a connection with us: a HELLO beside it ([WIRE-4.10]).
+#[derive(Debug)]
+pub struct Question {
+    pub attempt: Attempt,
+    /// The keys of the peer's port.
+    pub job: Arc<JobKeys>,
 }
 
 impl Attempt {
@@ -86,10 +96,10 @@ impl Attempt {
         self.next_at = self.next_at.max(now + COURTESY);
     }
 
-    /// HELLO, as it is said each time.
-    pub fn hello(&self, peer: Address, common: &Common) -> (Header, Payload) {
+    /// HELLO, as it is said each time to a peer whose port has these keys.
+    pub fn hello(&self, peer: Address, job: &JobKeys, common: &Common) -> (Header, Payload) {
         let body = Setup {
-            job_id: common.keys.id(),
+            job_id: job.id(),
             initiator_incarnation: common.config.incarnation,
             initiator_nonce: self.nonce,
             initiator_node: common.config.address.node.into(),

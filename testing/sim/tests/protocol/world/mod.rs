@@ -90,11 +90,16 @@ impl World {
     /// Two hosts, of which the second has an interface program, whose agent works at once.
     pub fn with_front(seed: u64) -> Self {
         let mut world = Self::new(2, seed);
-        let config = Config::new(address(1), 100, [seed, 1]);
-        let front = Front::new(PORT, &KEY, RING_BYTES);
-        world.hosts[1] = SimPort::new(config, &KEY, memory(2), Some(front));
-        world.net.watch(HostId(1));
+        world.put_front(1, &KEY);
         world
+    }
+
+    /// A process starts anew under an address, with an interface program.
+    pub fn put_front(&mut self, host: usize, key: &[u8; 32]) {
+        let config = Config::new(address(host), 100, [100, host as u64]);
+        let front = Front::new(PORT, key, RING_BYTES);
+        self.hosts[host] = SimPort::new(config, key, memory(self.hosts.len()), Some(front));
+        self.net.watch(HostId(host));
     }
 
     /// The interface program in front of the second host.
@@ -104,8 +109,13 @@ impl World {
 
     /// A process that starts anew under an address.
     pub fn restart(&mut self, host: usize, incarnation: u64) {
+        self.restart_with(host, incarnation, &KEY);
+    }
+
+    /// The same with another key.
+    pub fn restart_with(&mut self, host: usize, incarnation: u64, key: &[u8; 32]) {
         let config = Config::new(address(host), incarnation, [incarnation, host as u64]);
-        self.hosts[host] = SimPort::new(config, &KEY, memory(self.hosts.len()), None);
+        self.hosts[host] = SimPort::new(config, key, memory(self.hosts.len()), None);
     }
 
     /// A host looks at the records of its interface program, and what it has to send leaves.
