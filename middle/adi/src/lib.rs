@@ -31,7 +31,7 @@ mod shared;
 
 pub use atomics::{Atomic, Datum, Function};
 pub use bcl_raw::slab::Id;
-pub use bcl_raw::{Error as PortError, Options, PIECES_MAX, Piece, RegionPlace};
+pub use bcl_raw::{Error as PortError, Options, PIECES_MAX, PeerKeys, Piece, RegionPlace};
 pub use bcl_types::{Access, Address, OpError};
 pub use carrier::Carrier;
 pub use completion::{Completion, Ended, Probed};

@@ -4,6 +4,7 @@ mod buffers;
 mod ends;
 mod events;
 mod jobs;
+mod keys;
 mod looked_after;
 mod matching;
 mod messages;

@@ -18,7 +18,7 @@ const HEX_DIGITS: std::ops::RangeInclusive<usize> = 32..=128;
 /// Much longer than any key, so that a wrong file name costs nothing.
 const MAX_FILE_BYTES: u64 = 1024;
 
-/// The key of a job. Ports whose keys differ cannot reach each other.
+/// The key of a job, or of one port. Whoever makes contact with a port has to know its key.
 ///
 /// It is never sent: both ends of a connection prove that they know it (see
 /// [`handshake`](crate::handshake)).
@@ -89,7 +89,8 @@ impl JobKey {
             .any(|name| env::var_os(name).is_some())
     }
 
-    fn given_in_env() -> Result<Option<JobKey>, KeyError> {
+    /// The key that somebody has given the job, if anybody has.
+    pub fn given_in_env() -> Result<Option<JobKey>, KeyError> {
         if let Some(hex) = env::var_os(KEY_VARIABLE) {
             return parse(&hex.to_string_lossy(), || KEY_VARIABLE.into()).map(Some);
         }
@@ -107,6 +108,14 @@ impl JobKey {
             bytes: digest("default", &uid.to_le_bytes()),
             is_secret: false,
         }
+    }
+
+    /// The key of a port of its own, from a secret that was drawn for it, which its name tells those who are to reach it. If
+    /// the job was given a key as well, both sides have to have that, too.
+    pub fn of_port(secret: &[u8; 16], job: Option<&JobKey>) -> JobKey {
+        let mut known = secret.to_vec();
+        known.extend(job.iter().flat_map(|job| job.bytes));
+        JobKey::secret(digest("port", &known))
     }
 
     fn secret(bytes: [u8; 32]) -> JobKey {

@@ -26,8 +26,8 @@ mod wait;
 pub use bcl_os::cancel;
 pub use bcl_os::process::generation;
 pub use bcl_tier::{
-    Action, Arrival, LinkInfo, MessageId, PIECES_MAX, Piece, Pieces, Region, RegionPlace, Source,
-    SystemHandle, Target, WINDOW_COUNT, without_signals,
+    Action, Arrival, LinkInfo, MessageId, PIECES_MAX, PeerKeys, Piece, Pieces, Region, RegionPlace,
+    Source, SystemHandle, Target, WINDOW_COUNT, without_signals,
 };
 pub use bcl_tier_shm::CopyMode;
 pub use bcl_types::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bcl_node::{Folder, JobKey, detect_node};
-use bcl_tier::PortConfig;
+use bcl_tier::{PeerKeys, PortConfig};
 use bcl_tier_shm::CopyMode;
 use bcl_types::{Device, NodeId};
 
@@ -29,8 +29,10 @@ pub struct Options {
     pub node: Option<NodeId>,
     /// Folder where the ports of a node find each other (`BCL_DIR`).
     pub folder: Option<PathBuf>,
-    /// Key of the job (`BCL_JOB_KEY`, `BCL_JOB_KEY_FILE`).
+    /// Key of the port; otherwise it has that of its job (`BCL_JOB_KEY`, `BCL_JOB_KEY_FILE`).
     pub key: Option<JobKey>,
+    /// Those of peers' ports that have others.
+    pub peer_keys: PeerKeys,
     /// Users whose ports may connect as well (`BCL_ALLOW_UIDS`).
     pub allow_uids: Option<Vec<u32>>,
     /// How long messages are copied (`BCL_COPY`).
@@ -94,6 +96,7 @@ impl Options {
                 Some(key) => key,
                 None => JobKey::from_env()?,
             },
+            peer_keys: self.peer_keys,
             allow_uids: match self.allow_uids {
                 Some(uids) => uids,
                 None => allow_uids_from(std::env::var("BCL_ALLOW_UIDS").ok().as_deref())?,

@@ -6,6 +6,7 @@
 //! - [`Tier`]: the calls that a port makes on each, and [`Upcalls`], what a tier tells the port, both in terms of the names
 //!   and places in [`handles`], whose memory lies in one piece or in several [`pieces`];
 //! - [`Opening`]: how a port gets its number, its page and its bell, before any tier has it;
+//! - [`PeerKeys`]: the keys of peers' ports, where they are not the port's own;
 //! - [`Shared`]: what the program and the background threads of all tiers need of one port: its [`page`] of counters, its
 //!   bell, and its windows;
 //! - [`WindowTable`] and [`Region`]: memory that peers act on, and buffers that they can map;
@@ -17,6 +18,7 @@ pub mod exit;
 pub mod handles;
 mod open;
 pub mod page;
+mod peer_keys;
 pub mod pieces;
 mod region;
 mod rma;
@@ -28,6 +30,7 @@ mod window;
 pub use background::{Background, Body, Mailbox, without_signals};
 pub use handles::{Arrival, LinkInfo, MessageId, NormalSend, Source, SystemHandle, Target};
 pub use open::{Claim, OpenError, Opening, PortConfig};
+pub use peer_keys::PeerKeys;
 pub use pieces::{PIECES_MAX, Piece, Pieces};
 pub use region::{Extent, Region, RegionPlace};
 pub use rma::{Action, RmaOp};

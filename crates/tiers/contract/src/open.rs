@@ -12,6 +12,7 @@ use bcl_os::memfd;
 use bcl_types::{Address, NodeId};
 use rustix::io::Errno;
 
+use crate::peer_keys::PeerKeys;
 use crate::shared::{Friends, Shared};
 
 /// What a port is to be, whichever tiers it has.
@@ -23,8 +24,10 @@ pub struct PortConfig {
     pub number: Option<u16>,
     /// Rendezvous folder.
     pub folder: PathBuf,
-    /// Key of the job.
+    /// Key of the port, which is that of its job if it has none of its own.
     pub key: JobKey,
+    /// Those of peers' ports that have others.
+    pub peer_keys: PeerKeys,
     /// Users besides our own that may connect.
     pub allow_uids: Vec<u32>,
 }
@@ -75,6 +78,7 @@ impl Opening {
         let (bound, claim) = find_number(&folder, config, is_free)?;
         let friends = Friends {
             key: config.key.clone(),
+            peer_keys: config.peer_keys.clone(),
             allow_uids: config.allow_uids.clone(),
         };
         Ok(Self {

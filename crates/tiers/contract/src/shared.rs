@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::open::OpenError;
 use crate::page::{Identity, PAGE_LEN, Page};
+use crate::peer_keys::PeerKeys;
 use crate::window::WindowTable;
 
 /// With whom a port talks.
@@ -23,6 +24,8 @@ use crate::window::WindowTable;
 pub struct Friends {
     /// Whoever proves that it knows this key,
     pub key: JobKey,
+    /// or whom we prove that we know one of these, where there is one for it,
+    pub peer_keys: PeerKeys,
     /// and whose user is the port's, root or one of these.
     pub allow_uids: Vec<u32>,
 }
@@ -71,9 +74,15 @@ impl Shared {
         })
     }
 
-    /// The key of the port's job.
+    /// The port's key, which those prove to know who make contact with it.
     pub fn key(&self) -> &JobKey {
         &self.friends.key
+    }
+
+    /// The key of a peer's port, which is proved to it on contact: the port's own, if no other is known.
+    pub fn key_of(&self, peer: Address) -> JobKey {
+        let known = self.friends.peer_keys.get(peer);
+        known.unwrap_or_else(|| self.friends.key.clone())
     }
 
     /// Whether this user may be talked to, who will prove that it knows `key`.
@@ -136,6 +145,7 @@ pub(crate) mod tests {
         let address = "127.0.0.1:7".parse().unwrap();
         let friends = Friends {
             key: JobKey::of_user(0),
+            peer_keys: PeerKeys::default(),
             allow_uids: Vec::new(),
         };
         Arc::new(Shared::new(address, friends).unwrap())

@@ -35,8 +35,16 @@ pub fn path_to(nodes: &Nodes, peer: Address) -> Option<SocketAddr> {
 
 impl<U: Upcalls> proto::Upcalls for Bridge<'_, U> {
     fn path_to(&mut self, peer: Address) -> Option<proto::Path> {
+        // A key that everybody knows would let anybody on the network answer in the peer's place.
+        if self.shared.key().is_secret() && !self.shared.key_of(peer).is_secret() {
+            return None;
+        }
         let to = path_to(self.nodes, peer)?;
         Some(proto::Path { to, rail: 0 })
+    }
+
+    fn secret_of(&mut self, peer: Address) -> Option<[u8; 32]> {
+        Some(self.shared.key_of(peer).packet_secret())
     }
 
     fn datagram_bytes(&mut self, path: proto::Path) -> Option<u16> {

@@ -12,8 +12,8 @@ use bcl_rings::Corrupt;
 use bcl_rings::pair::{Geometry, PairEnd, Side};
 use bcl_tier::page::{PAGE_LEN, Page};
 use bcl_tier::{
-    Arrival, Friends, LinkInfo, MessageId, NormalSend, Piece, Pieces, Shared, Source, SystemHandle,
-    Target, Upcalls,
+    Arrival, Friends, LinkInfo, MessageId, NormalSend, PeerKeys, Piece, Pieces, Shared, Source,
+    SystemHandle, Target, Upcalls,
 };
 use bcl_types::{Address, Cause, NodeId, OpError, OpId};
 
@@ -251,6 +251,7 @@ fn context(from: Address, counters: &Page) -> Context<'_> {
         service: SERVICE.get_or_init(|| {
             let friends = Friends {
                 key: JobKey::of_user(0),
+                peer_keys: PeerKeys::default(),
                 allow_uids: Vec::new(),
             };
             let port = Shared::new(from, friends).expect("a page and a bell");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::handshake::{Client, Failure, MAX_MESSAGE_BYTES, Nonce, Purpose, Reason, Side as By};
-use bcl_node::{ConnectError, peer_credentials, watch};
+use bcl_node::{ConnectError, JobKey, peer_credentials, watch};
 use bcl_os::Fd;
 use bcl_os::bell;
 use bcl_os::memfd::{self, Writers};
@@ -38,6 +38,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub struct Calling {
     pub port: Address,
     pub to: Address,
+    /// Of the port that is called.
+    key: JobKey,
     stage: Stage,
 }
 
@@ -71,7 +73,7 @@ struct Proof {
 }
 
 /// Starts to connect, unless that is under way.
-pub fn call(state: &mut State, port: Address, to: Address) {
+pub fn call(state: &mut State, port: Address, to: Address, key: JobKey) {
     let token = state.new_token();
     let Some(own) = state.ports.get_mut(&port) else {
         return;
@@ -87,6 +89,7 @@ pub fn call(state: &mut State, port: Address, to: Address) {
         Entry::Calling(Calling {
             port,
             to,
+            key,
             stage: Stage::Resting,
         }),
     );
@@ -116,20 +119,20 @@ pub fn on_timer(state: &mut State, token: Token) {
 }
 
 fn dial(state: &mut State, token: Token) {
-    let Some(Entry::Calling(Calling { port, to, .. })) = state.entries.get(&token) else {
+    let Some(Entry::Calling(Calling { port, to, key, .. })) = state.entries.get(&token) else {
         return;
     };
-    let (port, to) = (*port, *to);
+    let (port, to, key) = (*port, *to, key.clone());
     let Some(own) = state.ports.get(&port) else {
         return;
     };
     let error = match own.folder.connect(to) {
         // Whoever holds the name must be a user we allow: a name is not proof ([HSK-3.4]).
-        Ok(sock) if !is_allowed(&sock, &own.shared) => {
+        Ok(sock) if !is_allowed(&sock, &own.shared, &key) => {
             state.count(port, Counter::RefusedUid);
             OpError::NotAllowed
         }
-        Ok(sock) => match hello(state, token, port, to, sock) {
+        Ok(sock) => match hello(state, token, (port, to), &key, sock) {
             Ok(()) => return,
             Err(errno) => op_error_of(errno),
         },
@@ -142,24 +145,19 @@ fn dial(state: &mut State, token: Token) {
     state.fail_call(token, error);
 }
 
-fn is_allowed(sock: &Fd, shared: &ShmShared) -> bool {
-    peer_credentials(sock).is_ok_and(|peer| shared.port.allows(peer.uid, shared.port.key()))
+fn is_allowed(sock: &Fd, shared: &ShmShared, key: &JobKey) -> bool {
+    peer_credentials(sock).is_ok_and(|peer| shared.port.allows(peer.uid, key))
 }
 
 fn hello(
     state: &mut State,
     token: Token,
-    port: Address,
-    to: Address,
+    (port, to): (Address, Address),
+    key: &JobKey,
     sock: Fd,
 ) -> Result<(), Errno> {
-    let shared = state
-        .ports
-        .get(&port)
-        .map(|port| port.shared.clone())
-        .ok_or(Errno::BADF)?;
     let nonce = Nonce::random().map_err(|_| Errno::CONNREFUSED)?;
-    let (client, hello) = Client::start(shared.port.key(), Purpose::Connect, port, to, nonce);
+    let (client, hello) = Client::start(key, Purpose::Connect, port, to, nonce);
     match fdpass::send(&sock, &hello, &[]) {
         // A peer that has closed already may have said why.
         Ok(()) | Err(FdPassError::Closed) => {}

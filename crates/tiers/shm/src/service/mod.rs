@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-use bcl_node::{Bound, Folder};
+use bcl_node::{Bound, Folder, JobKey};
 use bcl_os::mapping::Mapping;
 use bcl_tier::{Background, Body, RmaOp, Shared};
 use bcl_types::{Address, Cause, OpError, OpId};
@@ -98,9 +98,11 @@ enum Command {
         port: Address,
         done: SyncSender<()>,
     },
+    /// With the key of the other port, as it was known when contact was wanted.
     Connect {
         port: Address,
         to: Address,
+        key: JobKey,
     },
     AskRegion {
         link: LinkId,
@@ -176,6 +178,7 @@ impl Service {
         self.mailbox.send(Command::Connect {
             port: shared.port.address,
             to,
+            key: shared.port.key_of(to),
         });
     }
 

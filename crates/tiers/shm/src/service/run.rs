@@ -88,7 +88,7 @@ fn take_commands(state: &mut State) -> bool {
                 close(state, port, Cause::Closed);
                 let _ = done.send(());
             }
-            Command::Connect { port, to } => meet::call(state, port, to),
+            Command::Connect { port, to, key } => meet::call(state, port, to, key),
             Command::AskRegion { link, region } => linked::ask_region(state, link, region),
             Command::AskWindow { link, window } => linked::ask_window(state, link, window),
             Command::Lost { link } => linked::lost(state, link),

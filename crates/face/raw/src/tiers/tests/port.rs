@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bcl_node::JobKey;
-use bcl_tier::{Action, Friends, NormalSend, Pieces, RmaOp, Shared, Source, Upcalls};
+use bcl_tier::{Action, Friends, NormalSend, PeerKeys, Pieces, RmaOp, Shared, Source, Upcalls};
 use bcl_types::{Address, Atomic};
 
 use super::fake::{Fake, Log};
@@ -35,6 +35,7 @@ impl Port {
     pub fn with(has_far: bool, is_far_only: bool) -> Self {
         let friends = Friends {
             key: JobKey::of_user(0),
+            peer_keys: PeerKeys::default(),
             allow_uids: Vec::new(),
         };
         let shared = Arc::new(Shared::new(address(OWN), friends).unwrap());

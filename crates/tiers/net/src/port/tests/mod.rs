@@ -9,7 +9,7 @@ use std::time::Duration;
 use bcl_node::JobKey;
 use bcl_os::sync::{AtomicU32, Ordering};
 use bcl_tier::page::Counter;
-use bcl_tier::{Friends, Shared, Tier};
+use bcl_tier::{Friends, PeerKeys, Shared, Tier};
 use bcl_types::{Address, Cause, NodeId};
 
 use crate::testing::leaving::{Closes, Way, leaving};
@@ -41,6 +41,7 @@ impl Ports for Impatient {
 fn open(dead_after: Duration) -> End<NetPort> {
     let friends = Friends {
         key: JobKey::from_hex(&"07".repeat(32)).unwrap(),
+        peer_keys: PeerKeys::default(),
         allow_uids: Vec::new(),
     };
     let shared = Arc::new(Shared::new(unused_address(), friends).unwrap());

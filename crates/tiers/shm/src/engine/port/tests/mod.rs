@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bcl_node::JobKey;
 use bcl_os::sync::{AtomicU32, Ordering};
-use bcl_tier::{NormalSend, Opening, Pieces, PortConfig, Region, Source, Tier};
+use bcl_tier::{NormalSend, Opening, PeerKeys, Pieces, PortConfig, Region, Source, Tier};
 use bcl_types::{Cause, NodeId, OpError};
 
 use super::ShmPort;
@@ -52,6 +52,7 @@ fn opening() -> Opening {
         number: None,
         folder: FOLDER.with(|folder| folder.0.clone()),
         key: JobKey::from_hex(&"07".repeat(32)).unwrap(),
+        peer_keys: PeerKeys::default(),
         allow_uids: Vec::new(),
     };
     Opening::new(&config, |_| true).unwrap()
