@@ -139,8 +139,7 @@ impl Endpoint {
 
     /// Whether the HELLO for this connection has named the job of this id.
     fn was_greeted_by(&self, id: u32, job_id: u64) -> bool {
-        let place = self.connections.place_of(id);
-        let connection = place.and_then(|place| self.connections.get(place));
+        let connection = self.connections.named(id);
         connection.is_some_and(|connection| connection.job.id() == job_id)
     }
 

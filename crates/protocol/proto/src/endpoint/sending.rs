@@ -84,10 +84,7 @@ impl Endpoint {
     /// What was kept for too long, until its connection had ended, is of no use to anybody whoever's keys it gets.
     #[inline]
     fn job_of(&self, transmit: &Transmit) -> &JobKeys {
-        let connection = |id| {
-            let place = self.connections.place_of(id)?;
-            self.connections.get(place)
-        };
+        let connection = |id| self.connections.named(id);
         let job = match transmit.job {
             Whose::Ours => None,
             Whose::Connection(id) => connection(id).map(|connection| &connection.job),

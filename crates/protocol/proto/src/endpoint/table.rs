@@ -75,10 +75,15 @@ impl Table {
     /// The place of a connection, by its id.
     #[inline]
     pub fn place_of(&self, id: u32) -> Option<u32> {
+        self.named(id)
+            .map(|connection| connection.id & ((1 << PLACE_BITS) - 1))
+    }
+
+    /// The connection with this id.
+    #[inline]
+    pub fn named(&self, id: u32) -> Option<&Connection> {
         let place = id & ((1 << PLACE_BITS) - 1);
-        self.get(place)
-            .filter(|connection| connection.id == id)
-            .map(|_| place)
+        self.get(place).filter(|connection| connection.id == id)
     }
 
     #[inline]
