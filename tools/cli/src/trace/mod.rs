@@ -24,7 +24,8 @@ use show::Packet;
 ///
 /// One line a packet: time (UTC), UDP addresses, kind, BCL ports, numbers, flags, length of the payload, and
 /// whether its check is right. The check needs the job's key (BCL_JOB_KEY or BCL_JOB_KEY_FILE) and, for packets
-/// other than those of set-up, that the set-up of their connection was seen, too. spec/wire.md says what the fields
+/// other than those of set-up, that the set-up of their connection was seen, too. What is for ports with keys of their
+/// own, as those of MPI jobs have, cannot be checked: it is of an "other job", or unknown. spec/wire.md says what the fields
 /// mean. Payloads are never shown.
 #[derive(Debug, Args)]
 pub struct Arguments {
