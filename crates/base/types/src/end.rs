@@ -60,7 +60,9 @@ pub enum OpError {
     #[error("nobody has this port open; check the address and that the peer has started")]
     NoPort,
     /// The peer belongs to a job with another key.
-    #[error("the peer belongs to another job: its job key differs (BCL_JOB_KEY, BCL_JOB_KEY_FILE)")]
+    #[error(
+        "the peer has another key: it belongs to another job (BCL_JOB_KEY, BCL_JOB_KEY_FILE), or has the address of one that is gone"
+    )]
     KeyMismatch,
     /// The peer speaks another version of the protocol.
     #[error(
