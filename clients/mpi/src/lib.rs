@@ -11,8 +11,8 @@
 //! - [`av`], [`cq`], [`cntr`], [`eq`] and [`mr`]: those. Of each, what it does is plain Rust, in a file of its own, and its
 //!   calls are around that;
 //! - [`ep`] and [`progress`]: endpoints, over the middle layer `bcl-adi`, and who makes them go on;
-//! - [`call`], [`log`], [`lock`], [`object`], [`wait`], [`name`], [`settings`],
-//!   [`text_of_error`]: what all have in common.
+//! - [`name`] and [`keys`]: what endpoints are called, and how that keeps others away;
+//! - [`call`], [`log`], [`lock`], [`object`], [`wait`], [`settings`], [`text_of_error`]: what all have in common.
 //!
 //! A program talks to all this by `extern "C"` functions; a panic in one ends the process (Rust sees to that), for it must
 //! not unwind into C.
@@ -28,6 +28,7 @@ pub mod eq;
 pub mod fabric;
 pub mod getinfo;
 pub mod host;
+pub mod keys;
 #[cfg(test)]
 mod lab;
 pub mod lock;

@@ -1,13 +1,15 @@
 //! What an endpoint is called: bytes that programs hand to each other and put into address vectors.
 //!
 //! ```text
-//!  0  "BCLfi" 0 0 and the version of this layout, 1
+//!  0  "BCLfi" 0 0 and the version of this layout, 2
 //!  8  node and port, as bcl_types::Address has them
-//! 16  zero, for what a name may have to say one day
-//! 24  a check of all before, so that one that was cut short or overwritten is noticed
+//! 16  the secret of the port, or zeros if it has none ([`keys`](crate::keys))
+//! 32  a check of all before, so that one that was cut short or overwritten is noticed
 //! ```
+//!
+//! Nobody reaches a port whose name was not told to him. So what is shown to people has no secrets.
 
-use std::fmt;
+use std::{fmt, io};
 
 use bcl_types::{Address, scrambled};
 
@@ -15,11 +17,20 @@ use bcl_types::{Address, scrambled};
 /// has made the number up.
 pub const FI_ADDR_BCL: u32 = 1 << 31 | 0x0042_434c;
 
-const MAGIC: [u8; 8] = *b"BCLfi\0\0\x01";
+const MAGIC: [u8; 8] = *b"BCLfi\0\0\x02";
 
 /// A name that was checked. Its port may be 0: then it is one to which nothing can be sent yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Name(pub Address);
+pub struct Name {
+    /// Where it is.
+    pub address: Address,
+    /// What those know who were told of it.
+    pub secret: Option<Secret>,
+}
+
+/// 16 random bytes from which the key of a port follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Secret(pub [u8; 16]);
 
 /// Why some bytes are no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +41,48 @@ pub enum NotAName {
     Damaged,
 }
 
+impl Secret {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When the kernel gives no random numbers.
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0; 16];
+        bcl_os::random(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
 impl Name {
     /// Bytes that each has: MPI libraries give up to 64 of them a place.
-    pub const LEN: usize = 32;
+    pub const LEN: usize = 40;
+    /// Where the check is.
+    const CHECK: usize = 32;
+
+    /// One of a port without a secret.
+    pub fn open(address: Address) -> Self {
+        Self {
+            address,
+            secret: None,
+        }
+    }
 
     /// As bytes.
     pub fn to_bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..16].copy_from_slice(&self.0.to_bytes());
+        bytes[8..16].copy_from_slice(&self.address.to_bytes());
+        if let Some(Secret(secret)) = self.secret {
+            bytes[16..32].copy_from_slice(&secret);
+        }
         let check = check_of(&bytes);
-        bytes[24..].copy_from_slice(&check);
+        bytes[Self::CHECK..].copy_from_slice(&check);
         bytes
     }
 
@@ -56,8 +98,13 @@ impl Name {
         let mut address = [0; Address::LEN_BYTES];
         address.copy_from_slice(&bytes[8..16]);
         let address = Address::from_bytes(address).ok_or(NotAName::Damaged)?;
-        match bytes[24..] == check_of(bytes) {
-            true => Ok(Self(address)),
+        let mut secret = [0; 16];
+        secret.copy_from_slice(&bytes[16..32]);
+        match bytes[Self::CHECK..] == check_of(bytes) {
+            true => Ok(Self {
+                address,
+                secret: (secret != [0; 16]).then_some(Secret(secret)),
+            }),
             false => Err(NotAName::Damaged),
         }
     }
@@ -71,12 +118,14 @@ fn check_of(bytes: &[u8; Name::LEN]) -> [u8; 8] {
             .rev()
             .fold(0, |word, byte| word << 8 | u64::from(*byte))
     };
-    scrambled(scrambled(word(8)) ^ word(0) ^ word(16)).to_le_bytes()
+    let words = (0..Name::CHECK).step_by(8).map(word);
+    let check = words.fold(0, |check, word| scrambled(check ^ word));
+    check.to_le_bytes()
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "bcl://{}", self.0)
+        write!(f, "bcl://{}", self.address)
     }
 }
 
@@ -96,17 +145,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn name(node: u32, port: u16) -> Name {
-        Name(Address {
-            node: node.into(),
-            port,
-        })
+    fn name(node: u32, port: u16, secret: u128) -> Name {
+        Name {
+            address: Address {
+                node: node.into(),
+                port,
+            },
+            secret: (secret != 0).then_some(Secret(secret.to_be_bytes())),
+        }
     }
 
     proptest! {
         #[test]
-        fn bytes_round_trip(node: u32, port: u16) {
-            let name = name(node, port);
+        fn bytes_round_trip(node: u32, port: u16, secret: u128) {
+            let name = name(node, port, secret);
             prop_assert_eq!(Name::from_bytes(&name.to_bytes()), Ok(name));
         }
 
@@ -116,15 +168,21 @@ mod tests {
         }
 
         #[test]
-        fn a_byte_that_is_wrong_is_noticed(node: u32, port: u16, at in 0..Name::LEN, by in 1u8..) {
-            let mut bytes = name(node, port).to_bytes();
+        fn a_byte_that_is_wrong_is_noticed(
+            node: u32,
+            port: u16,
+            secret: u128,
+            at in 0..Name::LEN,
+            by in 1u8..,
+        ) {
+            let mut bytes = name(node, port, secret).to_bytes();
             bytes[at] ^= by;
             prop_assert!(Name::from_bytes(&bytes).is_err());
         }
 
         #[test]
-        fn a_name_cut_short_is_noticed(node: u32, port: u16, len in 8..Name::LEN) {
-            let bytes = name(node, port).to_bytes();
+        fn a_name_cut_short_is_noticed(node: u32, port: u16, secret: u128, len in 8..Name::LEN) {
+            let bytes = name(node, port, secret).to_bytes();
             prop_assert_eq!(Name::from_bytes(&bytes[..len]), Err(NotAName::Damaged));
             let mut padded = [0; Name::LEN];
             padded[..len].copy_from_slice(&bytes[..len]);
@@ -135,11 +193,21 @@ mod tests {
 
     #[test]
     fn the_layout_stays_as_it_is() {
-        let bytes = name(0x0a00_0001, 258).to_bytes();
-        assert_eq!(
-            bytes[..24],
-            *b"BCLfi\0\0\x01\x01\0\0\x0a\x02\x01\0\0\0\0\0\0\0\0\0\0"
+        let secret = 0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10;
+        let bytes = name(0x0a00_0001, 258, secret).to_bytes();
+        assert_eq!(bytes[..16], *b"BCLfi\0\0\x02\x01\0\0\x0a\x02\x01\0\0");
+        assert_eq!(bytes[16..32], secret.to_be_bytes());
+        assert_eq!(name(0x0a00_0001, 258, 0).to_bytes()[16..32], [0; 16]);
+    }
+
+    #[test]
+    fn what_is_shown_has_no_secret() {
+        let name = name(0x0a00_0001, 7, u128::MAX / 3);
+        assert_eq!(name.to_string(), "bcl://10.0.0.1:7");
+        let shown = format!("{name:?}");
+        assert!(
+            shown.contains("Secret(..)") && !shown.contains("85"),
+            "{shown}"
         );
-        assert_eq!(name(0x0a00_0001, 7).to_string(), "bcl://10.0.0.1:7");
     }
 }

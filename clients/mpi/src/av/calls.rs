@@ -21,7 +21,7 @@ pub(super) unsafe extern "C" fn remove(
         for index in 0..count {
             // SAFETY: as many, by the contract of the caller.
             let fi_addr = unsafe { fi_addrs.add(index).read() };
-            av.table.with(|table| table.remove(fi_addr))?;
+            av.remove(fi_addr)?;
         }
         Ok(())
     })
@@ -37,7 +37,7 @@ pub(super) unsafe extern "C" fn lookup(
     call::status("fi_av_lookup", || {
         // SAFETY: a vector of ours, by the contract of the caller.
         let av: &Av = unsafe { of(av) };
-        let bytes = Name(av.table.with(|table| table.get(fi_addr))?).to_bytes();
+        let bytes = av.table.with(|table| table.name(fi_addr))?.to_bytes();
         // SAFETY: a place for the length, and room for as many bytes as it says, by the contract of the caller.
         unsafe {
             name.cast::<u8>()

@@ -30,10 +30,7 @@ pub(super) unsafe extern "C" fn insert(
             let name = unsafe {
                 slice::from_raw_parts(names.cast::<u8>().add(index * Name::LEN), Name::LEN)
             };
-            let result = av
-                .table
-                .with(|table| table.insert(name))
-                .map_err(Failure::from);
+            let result = av.insert(name).map_err(Failure::from);
             // SAFETY: room for as many results, where there is any, by the contract of the caller.
             unsafe {
                 if !fi_addrs.is_null() {

@@ -10,12 +10,14 @@ mod tests;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use bcl_adi::PeerKeys;
 use bcl_types::Address;
 
 use crate::abi::*;
 use crate::call::{self, Failure};
 use crate::domain::Domain;
 use crate::eq::{Eq, Poster};
+use crate::keys::Keys;
 use crate::lock::Lock;
 use crate::object::{self, Object, User, Users, find, of, text};
 
@@ -30,6 +32,9 @@ pub struct Av {
     /// `FI_EVENT`: insertions are complete when an event says so.
     tells: bool,
     table: Arc<Lock<Table>>,
+    /// What its names say of the keys of ports, for all endpoints that it is bound to.
+    peer_keys: PeerKeys,
+    keys: Keys,
     poster: Lock<Option<Poster>>,
     users: Users,
     _domain: User,
@@ -38,6 +43,7 @@ pub struct Av {
 /// For endpoints, which send to what is in it. It keeps the vector open.
 pub struct Addresses {
     table: Arc<Lock<Table>>,
+    peer_keys: PeerKeys,
     _av: User,
 }
 
@@ -75,8 +81,29 @@ impl Av {
     pub fn addresses(&self) -> Addresses {
         Addresses {
             table: Arc::clone(&self.table),
+            peer_keys: self.peer_keys.clone(),
             _av: self.users.enter(),
         }
+    }
+
+    /// Puts a name in. Of two of the same address the later one counts: that has taken the place of the other.
+    fn insert(&self, name: &[u8]) -> Result<u64, TableError> {
+        self.table.with(|table| {
+            let (index, name) = table.insert(name)?;
+            self.peer_keys.set(name.address, self.keys.of(&name));
+            Ok(index)
+        })
+    }
+
+    fn remove(&self, index: u64) -> Result<(), TableError> {
+        self.table.with(|table| {
+            let address = table.get(index)?;
+            match table.remove(index)? {
+                Some(left) => self.peer_keys.set(address, self.keys.of(&left)),
+                None => self.peer_keys.forget(address),
+            }
+            Ok(())
+        })
     }
 }
 
@@ -88,6 +115,11 @@ impl Addresses {
     #[inline]
     pub fn get(&self, fi_addr: u64) -> Result<Address, TableError> {
         self.table.with(|table| table.get(fi_addr))
+    }
+
+    /// The keys of the ports that are in it, and of those that will be.
+    pub fn peer_keys(&self) -> PeerKeys {
+        self.peer_keys.clone()
     }
 
     /// Where it is in the vector, or `FI_ADDR_NOTAVAIL`.
@@ -160,6 +192,8 @@ pub unsafe extern "C" fn open(
             is_map,
             tells: attr.flags & FI_EVENT != 0,
             table: Arc::new(domain.lock(Table::default())),
+            peer_keys: PeerKeys::default(),
+            keys: Keys::from_env()?,
             poster: domain.lock(None),
             users: Users::default(),
             _domain: domain.users.enter(),

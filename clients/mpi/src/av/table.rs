@@ -1,4 +1,4 @@
-//! What an address vector holds: addresses by index. An index that was given back is the first to be given out again.
+//! What an address vector holds: names by index. An index that was given back is the first to be given out again.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +12,7 @@ const SIZE_MAX: usize = 1 << 24;
 /// The addresses.
 #[derive(Debug, Default)]
 pub struct Table {
-    addresses: Vec<Option<Address>>,
+    names: Vec<Option<Name>>,
     free: BTreeSet<usize>,
     /// The first index of each.
     places: HashMap<Address, u64>,
@@ -38,44 +38,46 @@ pub enum TableError {
 }
 
 impl Table {
-    /// Puts an address in, and says where it is.
+    /// Puts an address in, and says where it is, and what.
     ///
     /// # Errors
     /// Why it does not come in.
-    pub fn insert(&mut self, name: &[u8]) -> Result<u64, TableError> {
+    pub fn insert(&mut self, name: &[u8]) -> Result<(u64, Name), TableError> {
         let name = Name::from_bytes(name).map_err(TableError::NotAName)?;
-        if name.0.port == 0 {
+        if name.address.port == 0 {
             return Err(TableError::NoPort(name));
         }
         let index = match self.free.pop_first() {
             Some(index) => index,
-            None if self.addresses.len() == SIZE_MAX => return Err(TableError::Full),
+            None if self.names.len() == SIZE_MAX => return Err(TableError::Full),
             None => {
-                self.addresses.push(None);
-                self.addresses.len() - 1
+                self.names.push(None);
+                self.names.len() - 1
             }
         };
-        self.addresses[index] = Some(name.0);
-        self.places.entry(name.0).or_insert(index as u64);
-        Ok(index as u64)
+        self.names[index] = Some(name);
+        let place = self.places.entry(name.address);
+        place.or_insert(index as u64);
+        Ok((index as u64, name))
     }
 
-    /// Takes one out.
+    /// Takes one out. What is still there of the same address is returned: the first, if there are several.
     ///
     /// # Errors
     /// If it is not there.
-    pub fn remove(&mut self, index: u64) -> Result<(), TableError> {
+    pub fn remove(&mut self, index: u64) -> Result<Option<Name>, TableError> {
         let address = self.get(index)?;
-        self.addresses[index as usize] = None;
+        self.names[index as usize] = None;
         self.free.insert(index as usize);
         if self.places.get(&address) == Some(&index) {
             self.places.remove(&address);
-            let same = |other: &Option<Address>| *other == Some(address);
-            if let Some(other) = self.addresses.iter().position(same) {
+            let same = |other: &Option<Name>| other.is_some_and(|other| other.address == address);
+            if let Some(other) = self.names.iter().position(same) {
                 self.places.insert(address, other as u64);
             }
         }
-        Ok(())
+        let left = self.places.get(&address);
+        Ok(left.and_then(|left| self.names[*left as usize]))
     }
 
     /// The lowest known index of an address.
@@ -89,9 +91,17 @@ impl Table {
     /// If there is none.
     #[inline]
     pub fn get(&self, index: u64) -> Result<Address, TableError> {
-        let place = usize::try_from(index)
-            .ok()
-            .and_then(|index| self.addresses.get(index));
-        place.copied().flatten().ok_or(TableError::Absent(index))
+        self.name(index).map(|name| name.address)
+    }
+
+    /// The name at an index.
+    ///
+    /// # Errors
+    /// If there is none.
+    #[inline]
+    pub fn name(&self, index: u64) -> Result<Name, TableError> {
+        let place = usize::try_from(index).ok();
+        let name = place.and_then(|place| self.names.get(place));
+        name.copied().flatten().ok_or(TableError::Absent(index))
     }
 }

@@ -4,13 +4,21 @@ use bcl_types::Address;
 use proptest::prelude::*;
 
 use super::table::{Table, TableError};
-use crate::name::{Name, NotAName};
+use crate::name::{Name, NotAName, Secret};
 
 fn name(port: u16) -> Name {
-    Name(Address {
+    Name::open(Address {
         node: 0x0a00_0001.into(),
         port,
     })
+}
+
+/// The same with a secret.
+fn secret_name(port: u16, secret: u8) -> Name {
+    Name {
+        secret: Some(Secret([secret; 16])),
+        ..name(port)
+    }
 }
 
 proptest! {
@@ -21,8 +29,9 @@ proptest! {
         for (inserts, number) in steps {
             if inserts {
                 let lowest = (0..).find(|index| !model.contains_key(index)).unwrap();
-                prop_assert_eq!(table.insert(&name(number).to_bytes()), Ok(lowest));
-                model.insert(lowest, name(number).0);
+                let name = secret_name(number, 9);
+                prop_assert_eq!(table.insert(&name.to_bytes()), Ok((lowest, name)));
+                model.insert(lowest, name.address);
             } else {
                 let index = u64::from(number);
                 prop_assert_eq!(table.remove(index).is_ok(), model.remove(&index).is_some());
@@ -54,8 +63,21 @@ fn what_is_no_name_does_not_come_in() {
     );
     assert_eq!(
         table.insert(&name(7).to_bytes()),
-        Ok(0),
+        Ok((0, name(7))),
         "they have taken no index"
     );
     assert_eq!(table.get(u64::MAX), Err(TableError::Absent(u64::MAX)));
+}
+
+/// What is left of the same address, by which it is still reached.
+#[test]
+fn an_address_is_there_until_the_last_of_its_names_is_gone() {
+    let mut table = Table::default();
+    for secret in 1..=3 {
+        table.insert(&secret_name(7, secret).to_bytes()).unwrap();
+    }
+    assert_eq!(table.remove(1), Ok(Some(secret_name(7, 1))));
+    assert_eq!(table.remove(0), Ok(Some(secret_name(7, 3))));
+    assert_eq!(table.name(2), Ok(secret_name(7, 3)));
+    assert_eq!(table.remove(2), Ok(None));
 }

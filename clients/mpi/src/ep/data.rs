@@ -15,6 +15,7 @@ use crate::cntr::Tally;
 use crate::cq::{Sink, queue};
 use crate::lock::Lock;
 use crate::log::{self, Level};
+use crate::name::Secret;
 use crate::progress::{Driver, Drivers};
 use crate::wait::no_descriptor;
 
@@ -36,6 +37,8 @@ const LOOK_MAX: usize = 64;
 /// See above.
 pub(super) struct Data {
     pub port: Port,
+    /// Of the port, for its name.
+    pub secret: Option<Secret>,
     pub addresses: Addresses,
     pub sends: End,
     pub receives: End,

@@ -4,14 +4,16 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_adi::{Endpoint, Options, Progress, SharedEndpoint};
+use bcl_adi::{Address, Endpoint, Options, PeerKeys, Progress, SharedEndpoint};
 
 use super::Ep;
 use super::bound::{Bound, End};
 use super::data::{Data, Port};
 use crate::abi::*;
 use crate::call::{self, Failure};
+use crate::keys::{self, Keys};
 use crate::lock::Lock;
+use crate::name::Name;
 use crate::object::{Object, of, unknown_command};
 use crate::progress::Driver;
 
@@ -40,11 +42,17 @@ impl Ep {
             ));
         }
         self.bound.with(|bound| self.check_bound(bound))?;
-        let port = self.open_port()?;
+        let name = keys::named(self.name)?;
+        let peer_keys = self.bound.with(|bound| {
+            let addresses = bound.addresses.as_ref().ok_or_else(no_addresses)?;
+            Ok::<_, Failure>(addresses.peer_keys())
+        })?;
+        let port = self.open_port(&name, peer_keys)?;
         let bound = self.bound.with(std::mem::take);
         let addresses = bound.addresses.ok_or_else(no_addresses)?;
         let data = Arc::new(Data {
             port,
+            secret: name.secret,
             addresses,
             sends: bound.sends,
             receives: bound.receives,
@@ -87,11 +95,15 @@ impl Ep {
         }
     }
 
-    fn open_port(&self) -> Result<Port, Failure> {
-        let address = self.name.0;
+    fn open_port(&self, name: &Name, peer_keys: PeerKeys) -> Result<Port, Failure> {
+        let Address { node, port } = name.address;
+        let keys = Keys::from_env()?;
         let options = Options {
-            node: Some(address.node),
-            number: (address.port != 0).then_some(address.port),
+            node: Some(node),
+            number: (port != 0).then_some(port),
+            // Without a secret the port is as all others of its job, and has no network if the job has no key.
+            key: name.secret.map(|_| keys.of(name)),
+            peer_keys,
             ..Options::default()
         };
         let opened = match self.is_automatic {

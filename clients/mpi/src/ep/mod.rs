@@ -45,7 +45,7 @@ pub struct Ep {
     /// `FI_INJECT` and so on, for calls that have no flags of their own.
     tx_flags: u64,
     rx_flags: u64,
-    /// Where it is to be; the port may be 0.
+    /// Where it is to be; the port may be 0. The secret is that of a name that the program has put there.
     name: Name,
     /// Progress without calls.
     is_automatic: bool,

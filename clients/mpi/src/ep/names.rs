@@ -32,7 +32,7 @@ pub(super) static OPS: fi_ops_cm = fi_ops_cm {
 pub(super) unsafe fn wanted(info: &fi_info) -> Result<Name, Failure> {
     if info.src_addr.is_null() {
         let (node, _) = detect_node().map_err(|error| Failure::invalid(error.to_string()))?;
-        return Ok(Name(Address { node, port: 0 }));
+        return Ok(Name::open(Address { node, port: 0 }));
     }
     // SAFETY: by the contract.
     let bytes = unsafe { slice::from_raw_parts(info.src_addr.cast::<u8>(), info.src_addrlen) };
@@ -46,7 +46,11 @@ unsafe extern "C" fn getname(ep: *mut fid, place: *mut c_void, len: *mut usize) 
         let data = unsafe { of::<Ep, _>(ep) }.data()?;
         let address = data.port.with(|endpoint| Ok(endpoint.address()));
         let address = address.map_err(|error| Failure::new(FI_EIO, error.to_string()))?;
-        let name = Name(address).to_bytes();
+        let name = Name {
+            address,
+            secret: data.secret,
+        };
+        let name = name.to_bytes();
         // SAFETY: a length, and room for so many bytes, by the contract of the caller.
         unsafe {
             let room = len.replace(name.len());

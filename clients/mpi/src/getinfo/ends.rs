@@ -72,24 +72,24 @@ impl Ends {
                 },
             };
             let port = wanted.service.map_or(Ok(0), port_of)?;
-            let named = Some(Name(Address { node, port }));
+            let named = Some(Name::open(Address { node, port }));
             match wanted.flags & FI_SOURCE {
                 0 => destination = named,
                 _ => source = named,
             }
         }
-        let source = source.unwrap_or(Name(Address {
+        let source = source.unwrap_or(Name::open(Address {
             node: this,
             port: 0,
         }));
-        match source.0.node == this {
+        match source.address.node == this {
             true => Ok(Self {
                 source,
                 destination,
             }),
             false => Err(format!(
                 "it wants to be on node {}, but this is {this}: leave the source out, or set BCL_NODE to what it is",
-                source.0.node
+                source.address.node
             )),
         }
     }

@@ -30,6 +30,11 @@ impl Installed {
         Self { folder }
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Runs a program that finds it.
     pub fn run(
         &self,
@@ -55,6 +60,11 @@ impl Installed {
 
     /// Builds a program of this folder and runs it.
     pub fn run_source(&self, name: &str, environment: &[(&str, &str)]) -> Output {
+        self.run(self.build(name), &[], environment)
+    }
+
+    /// Builds a program of this folder.
+    pub fn build(&self, name: &str) -> PathBuf {
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/c")
             .join(name);
@@ -73,7 +83,7 @@ impl Installed {
             compiled.status.success(),
             "{said}is libfabric there (Debian: libfabric-dev)?"
         );
-        self.run(&program, &[], environment)
+        program
     }
 }
 

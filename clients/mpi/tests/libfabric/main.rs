@@ -1,6 +1,7 @@
 //! The provider as a program sees it: built as it ships, loaded by the machine's libfabric.
 
 mod installed;
+mod named;
 
 use std::process::Command;
 

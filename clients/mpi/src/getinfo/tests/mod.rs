@@ -23,7 +23,7 @@ fn ends() -> Ends {
 }
 
 fn name(node: NodeId, port: u16) -> Name {
-    Name(Address { node, port })
+    Name::open(Address { node, port })
 }
 
 fn ask(version: (u32, u32), hints: &Hints) -> Result<Offer, String> {
