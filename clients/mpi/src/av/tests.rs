@@ -3,8 +3,13 @@ use std::collections::BTreeMap;
 use bcl_types::Address;
 use proptest::prelude::*;
 
+use super::Av;
 use super::table::{Table, TableError};
+use crate::abi::{FI_THREAD_SAFE, fi_av_attr};
+use crate::keys::Keys;
+use crate::lab::{Lab, zeroed};
 use crate::name::{Name, NotAName, Secret};
+use crate::object::{Object, of};
 
 fn name(port: u16) -> Name {
     Name::open(Address {
@@ -80,4 +85,45 @@ fn an_address_is_there_until_the_last_of_its_names_is_gone() {
     assert_eq!(table.remove(0), Ok(Some(secret_name(7, 3))));
     assert_eq!(table.name(2), Ok(secret_name(7, 3)));
     assert_eq!(table.remove(2), Ok(None));
+}
+
+/// Of two names of an address the later counts, then the one that is left.
+#[test]
+fn a_vector_says_whose_key_is_which() {
+    let lab = Lab::new(FI_THREAD_SAFE);
+    let mut attr: fi_av_attr = zeroed();
+    let mut place = std::ptr::null_mut();
+    // SAFETY: a domain, attributes, and a place for the result.
+    unsafe {
+        assert_eq!(
+            super::open(
+                lab.domain,
+                &raw mut attr,
+                &raw mut place,
+                std::ptr::null_mut()
+            ),
+            0
+        )
+    };
+    {
+        // SAFETY: it was opened above.
+        let av: &Av = unsafe { of(place) };
+        let (keys, peer_keys) = (Keys::from_env().unwrap(), av.addresses().peer_keys());
+        let known = || Some(peer_keys.get(name(7).address)?.to_hex());
+        let key = |secret| Some(keys.of(&secret_name(7, secret)).to_hex());
+        for secret in [1, 2] {
+            av.insert(&secret_name(7, secret).to_bytes()).unwrap();
+            assert_eq!(known(), key(secret));
+        }
+        av.remove(1).unwrap();
+        assert_eq!(known(), key(1));
+        av.insert(&name(7).to_bytes()).unwrap();
+        assert_eq!(known(), Some(keys.of(&name(7)).to_hex()));
+        for index in [0, 1] {
+            av.remove(index).unwrap();
+        }
+        assert_eq!(known(), None);
+    }
+    // SAFETY: nobody uses it any more.
+    unsafe { assert_eq!(((*Av::ops()).close.unwrap())(place.cast()), 0) };
 }
