@@ -125,5 +125,5 @@ fn a_vector_says_whose_key_is_which() {
         assert_eq!(known(), None);
     }
     // SAFETY: nobody uses it any more.
-    unsafe { assert_eq!(((*Av::ops()).close.unwrap())(place.cast()), 0) };
+    unsafe { assert_eq!((Av::ops().close.unwrap())(place.cast()), 0) };
 }

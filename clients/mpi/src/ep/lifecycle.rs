@@ -41,12 +41,8 @@ impl Ep {
                 "the endpoint is enabled already",
             ));
         }
-        self.bound.with(|bound| self.check_bound(bound))?;
+        let peer_keys = self.bound.with(|bound| self.check_bound(bound))?;
         let name = keys::named(self.name)?;
-        let peer_keys = self.bound.with(|bound| {
-            let addresses = bound.addresses.as_ref().ok_or_else(no_addresses)?;
-            Ok::<_, Failure>(addresses.peer_keys())
-        })?;
         let port = self.open_port(&name, peer_keys)?;
         let bound = self.bound.with(std::mem::take);
         let addresses = bound.addresses.ok_or_else(no_addresses)?;
@@ -72,10 +68,8 @@ impl Ep {
     }
 
     /// Whether all is there. What was bound stays, so that a program can bind what is missing and try again.
-    fn check_bound(&self, bound: &Bound) -> Result<(), Failure> {
-        if bound.addresses.is_none() {
-            return Err(no_addresses());
-        }
+    fn check_bound(&self, bound: &Bound) -> Result<PeerKeys, Failure> {
+        let addresses = bound.addresses.as_ref().ok_or_else(no_addresses)?;
         let ends_nowhere =
             |end: &End, cap| self.caps & cap != 0 && end.sink.is_none() && end.tally.is_none();
         if ends_nowhere(&bound.sends, FI_SEND) || ends_nowhere(&bound.receives, FI_RECV) {
@@ -84,7 +78,7 @@ impl Ep {
                 "no completion queue or counter is bound to the endpoint for its sends, or for its receives",
             ));
         }
-        Ok(())
+        Ok(addresses.peer_keys())
     }
 
     fn lock<T>(&self, value: T) -> Lock<T> {
