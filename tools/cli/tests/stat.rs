@@ -105,7 +105,10 @@ fn a_sender_with_another_key_is_counted_where_it_was_refused() {
     let output = finish(sender.env("BCL_JOB_KEY", "09".repeat(32)).spawn().unwrap());
     assert_eq!(output.status.code(), Some(1));
     let complaint = String::from_utf8(output.stderr).unwrap();
-    assert!(complaint.contains("the peer has another key"), "{complaint}");
+    assert!(
+        complaint.contains("the peer has another key"),
+        "{complaint}"
+    );
     let line = objects(&node.succeed(&["stat", "--json", &address])).remove(0);
     assert_eq!(line["refused_key"], 1);
     assert!(node.succeed(&["stat", "--all"]).contains("refused_key"));
