@@ -19,7 +19,7 @@ TESTS := cargo nextest run --workspace --locked --cargo-quiet
 # Two at a time for each processor: most wait half of their time. What needs more says so in .config/nextest.toml.
 NEXTEST := $(TESTS) --status-level fail --final-status-level fail --test-threads $(shell echo $$((2 * $$(nproc))))
 MPI_PART := mpich-4.3.2 openmpi-5.0.11
-MPI_PART_PROGRAMS := pingpong,probe,cancel,storm,collectives
+MPI_PART_PROGRAMS := pingpong,probe,cancel,storm,collectives,rma,atomics
 comma := ,
 space := $(subst ,, )
 LOOM := RUSTFLAGS="--cfg loom" cargo test --package bcl-rings --test loom --profile model --locked --quiet \

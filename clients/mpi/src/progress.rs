@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bcl_os::sync::{AtomicUsize, Ordering};
-use bcl_os::wait::{Advice, Waiter};
+use bcl_os::wait::{Advice, Courtesy, Waiter};
 use bcl_os::{Fd, cancel, ready};
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -33,6 +33,7 @@ pub struct Drivers {
     /// What threads sleep on, once one does.
     bed: OnceLock<Bed>,
     sleepers: AtomicUsize,
+    courtesy: Courtesy,
 }
 
 /// One of them.
@@ -55,6 +56,7 @@ impl Drivers {
             list,
             bed: OnceLock::new(),
             sleepers: AtomicUsize::new(0),
+            courtesy: Courtesy::new(),
         }
     }
 
@@ -89,6 +91,13 @@ impl Drivers {
     pub fn drive(&self) {
         self.list
             .with(|list| list.iter().for_each(|listed| listed.driver.drive()));
+    }
+
+    /// A program has looked, and what it found was nothing. It will look again at once, over and over, even if the process that is
+    /// to send something waits for this very core: so the core is given to that process now and then.
+    #[inline]
+    pub fn in_vain(&self) {
+        self.courtesy.after_empty_poll();
     }
 
     /// What is waited for may have come: wakes who sleeps.

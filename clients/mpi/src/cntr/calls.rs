@@ -18,6 +18,8 @@ impl Cntr {
 
 pub(super) fn look(cntr: &Cntr, at: impl FnOnce(&mut Counter) -> u64) -> u64 {
     cntr.drivers.drive();
+    // Whether it was in vain only the program knows; most looks are.
+    cntr.drivers.in_vain();
     cntr.state.with(|state| {
         state.wait.tell(false);
         at(&mut state.counter)

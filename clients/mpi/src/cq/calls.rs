@@ -93,7 +93,11 @@ impl Cq {
             return found;
         }
         self.drivers.drive();
-        read()
+        let found = read();
+        if found == -FI_EAGAIN as isize {
+            self.drivers.in_vain();
+        }
+        found
     }
 }
 

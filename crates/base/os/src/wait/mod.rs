@@ -4,15 +4,15 @@
 //! 2 cores: 4360 us spinning, 3 us yielding). Which it is cannot be asked, but it can be
 //! measured: `sched_yield` comes back at once when nobody else wanted the core, and late when somebody ran.
 
+mod core;
+mod courtesy;
+
 use std::time::{Duration, Instant};
 
-/// Polls before the first yield, and between two, while the core seems to be ours alone.
-const POLLS_PER_PROBE: u32 = 256;
-/// The same on a shared core: a partner that runs on the other core answers within that, and two that have met
-/// should go on together; one that does not run costs others no more than this.
-const POLLS_PER_YIELD: u32 = 48;
-/// A yield that takes longer let somebody else run: an empty one is a bare system call of 0.1-0.4 us.
-const SHARED_CORE_NS: u64 = 900;
+pub use courtesy::Courtesy;
+
+use self::core::Core;
+
 /// Sleep after this long on a core of our own. Waking up costs 26-77 us, so polling not much longer than
 /// that loses little against knowing the future.
 const SPIN_LIMIT: Duration = Duration::from_micros(100);
@@ -20,9 +20,6 @@ const SPIN_LIMIT: Duration = Duration::from_micros(100);
 const EXPECTING_LIMIT: Duration = Duration::from_millis(2);
 /// Sleep after this long on a shared core: giving it away costs others little.
 const YIELD_LIMIT: Duration = Duration::from_millis(1);
-/// Yields in a row that come back at once before a shared core is believed to be ours again.
-const QUIET_YIELDS: u32 = 16;
-
 /// What to do after a poll that found nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
@@ -37,8 +34,7 @@ pub enum Advice {
 /// Remembers between waits whether this process shares its core.
 #[derive(Debug)]
 pub struct Waiter {
-    shared_core: bool,
-    quiet_yields: u32,
+    core: Core,
     polls: u32,
     since: Option<Instant>,
 }
@@ -53,8 +49,7 @@ impl Waiter {
     /// Believes that the core is free until measured otherwise.
     pub fn new() -> Self {
         Self {
-            shared_core: false,
-            quiet_yields: 0,
+            core: Core::new(),
             polls: 0,
             since: None,
         }
@@ -71,12 +66,7 @@ impl Waiter {
     #[inline]
     pub fn after_empty_poll(&mut self, expecting: impl FnOnce() -> bool) -> Advice {
         self.polls += 1;
-        let patience = if self.shared_core {
-            POLLS_PER_YIELD
-        } else {
-            POLLS_PER_PROBE
-        };
-        if self.polls % patience == 0 {
+        if self.polls % self.core.polls_per_yield() == 0 {
             return self.give_way(expecting());
         }
         Advice::Again
@@ -85,7 +75,7 @@ impl Waiter {
     fn give_way(&mut self, expecting: bool) -> Advice {
         let before = Instant::now();
         let waited = before.duration_since(*self.since.get_or_insert(before));
-        let limit = match (self.shared_core, expecting) {
+        let limit = match (self.core.is_shared(), expecting) {
             (false, true) => EXPECTING_LIMIT,
             (false, false) => SPIN_LIMIT,
             (true, _) => YIELD_LIMIT,
@@ -93,22 +83,8 @@ impl Waiter {
         if waited > limit {
             return Advice::Sleep;
         }
-        std::thread::yield_now();
-        self.learn(before.elapsed().as_nanos() as u64);
+        self.core.give_away();
         Advice::Yielded
-    }
-
-    fn learn(&mut self, yield_ns: u64) {
-        if yield_ns > SHARED_CORE_NS {
-            self.shared_core = true;
-            self.quiet_yields = 0;
-        } else if self.shared_core {
-            self.quiet_yields += 1;
-            if self.quiet_yields >= QUIET_YIELDS {
-                self.shared_core = false;
-                self.quiet_yields = 0;
-            }
-        }
     }
 }
 
@@ -117,25 +93,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_slow_yield_is_believed_and_several_fast_ones_take_it_back() {
-        let mut waiter = Waiter::new();
-        waiter.learn(SHARED_CORE_NS + 1);
-        assert!(waiter.shared_core);
-        for _ in 1..QUIET_YIELDS {
-            waiter.learn(100);
-        }
-        assert!(waiter.shared_core);
-        waiter.learn(100);
-        assert!(!waiter.shared_core);
-    }
-
-    #[test]
     fn every_wait_ends_in_sleep() {
-        for shared_core in [false, true] {
-            let mut waiter = Waiter {
-                shared_core,
-                ..Waiter::new()
-            };
+        for yield_ns in [0, u64::MAX] {
+            let mut waiter = Waiter::new();
+            waiter.core.learn(yield_ns);
             waiter.start();
             while waiter.after_empty_poll(|| false) != Advice::Sleep {}
         }
@@ -145,7 +106,7 @@ mod tests {
     fn a_free_core_is_not_given_away_at_once() {
         let mut waiter = Waiter::new();
         waiter.start();
-        for _ in 1..POLLS_PER_PROBE {
+        for _ in 1..waiter.core.polls_per_yield() {
             assert_eq!(waiter.after_empty_poll(|| false), Advice::Again);
         }
     }

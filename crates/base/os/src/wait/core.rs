@@ -1,0 +1,77 @@
+//! What yields tell of the core.
+
+use std::time::Instant;
+
+use crate::sync::{AtomicU32, Ordering};
+
+/// Polls before the first yield, and between two, while the core seems to be ours alone.
+const POLLS_PER_PROBE: u32 = 256;
+/// The same on a shared core: a partner that runs on the other core answers within that, and two that have met
+/// should go on together; one that does not run costs others no more than this.
+const POLLS_PER_YIELD: u32 = 48;
+/// A yield that takes longer let somebody else run: an empty one is a bare system call of 0.1-0.4 us.
+const SHARED_CORE_NS: u64 = 900;
+/// Yields in a row that come back at once before a shared core is believed to be ours again.
+const QUIET_YIELDS: u32 = 16;
+
+/// Whether this process shares its core, as far as its yields have told.
+#[derive(Debug)]
+pub struct Core {
+    /// Yields in a row that came back at once; [`QUIET_YIELDS`] if the core is believed to be ours.
+    quiet_yields: AtomicU32,
+}
+
+impl Core {
+    pub fn new() -> Self {
+        Self {
+            quiet_yields: AtomicU32::new(QUIET_YIELDS),
+        }
+    }
+
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.quiet_yields.load(Ordering::Relaxed) < QUIET_YIELDS
+    }
+
+    #[inline]
+    pub fn polls_per_yield(&self) -> u32 {
+        if self.is_shared() {
+            POLLS_PER_YIELD
+        } else {
+            POLLS_PER_PROBE
+        }
+    }
+
+    #[cold]
+    pub fn give_away(&self) {
+        let before = Instant::now();
+        std::thread::yield_now();
+        self.learn(before.elapsed().as_nanos() as u64);
+    }
+
+    pub(super) fn learn(&self, yield_ns: u64) {
+        let quiet_yields = match yield_ns > SHARED_CORE_NS {
+            true => 0,
+            false => QUIET_YIELDS.min(self.quiet_yields.load(Ordering::Relaxed) + 1),
+        };
+        self.quiet_yields.store(quiet_yields, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_yield_is_believed_and_several_fast_ones_take_it_back() {
+        let core = Core::new();
+        core.learn(SHARED_CORE_NS + 1);
+        assert!(core.is_shared());
+        for _ in 1..QUIET_YIELDS {
+            core.learn(100);
+        }
+        assert!(core.is_shared());
+        core.learn(100);
+        assert!(!core.is_shared());
+    }
+}
