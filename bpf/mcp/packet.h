@@ -83,7 +83,7 @@ struct ack_body {
     __u32 delay_ns;
     __u8 refuses_system;
     __u8 refuses_normal;
-    __u16 zero;
+    __u16 away_us;
 };
 _Static_assert(sizeof(struct ack_body) == 48, "such a payload has 48 bytes");
 

@@ -11,7 +11,7 @@ use crate::counters::{Drops, Traffic};
 use crate::message::waiting::Waiting;
 use crate::secrets::Secrets;
 use crate::slab::{Name, Slab};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// What all connections of an endpoint share: configuration, keys, memory, chance.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub struct Common {
     pub entered: usize,
     /// Connections whose peers have taken leave, which the program is told once it has heard of all that arrived before.
     pub departed: Vec<u32>,
+    /// For how long nobody had looked for packets before those that are handled now were found; nothing if that was short.
+    pub away: Span,
     /// The port is closing: nothing new is taken.
     pub is_closing: bool,
 }

@@ -25,6 +25,16 @@ impl Span {
         Self(ms * 1_000_000)
     }
 
+    /// Whole microseconds.
+    pub const fn as_us(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// What is left without `other`; nothing if that is longer.
+    pub const fn less(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
     /// Whole milliseconds, as far as they can be counted.
     pub fn as_ms(self) -> u32 {
         u32::try_from(self.0 / 1_000_000).unwrap_or(u32::MAX)
@@ -45,6 +55,11 @@ impl Time {
     /// The time that has passed since `earlier`; none if that is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// So long ago.
+    pub const fn ago(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(span.0))
     }
 }
 

@@ -79,6 +79,8 @@ pub struct AckBody {
     pub refusing_normal: Option<u32>,
     /// How long the newest packet that this acknowledges has waited for it, in ns.
     pub delay_ns: u32,
+    /// How long nobody had looked for packets before one of these was taken, in us; the largest number stands for more as well.
+    pub away_us: u16,
 }
 
 impl AckBody {
@@ -96,18 +98,19 @@ impl AckBody {
         put_u32(&mut bytes, 40, self.delay_ns);
         bytes[44] = u8::from(self.refusing_system.is_some());
         bytes[45] = u8::from(self.refusing_normal.is_some());
+        put_u16(&mut bytes, 46, self.away_us);
         bytes
     }
 
-    /// From the form that travels; `None` if the length is wrong or reserved bytes are set.
+    /// From the form that travels; `None` if the length is wrong or a truth value is neither 0 nor 1.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let is_form =
-            bytes.len() == Self::LEN && bytes[44] <= 1 && bytes[45] <= 1 && get_u16(bytes, 46) == 0;
+        let is_form = bytes.len() == Self::LEN && bytes[44] <= 1 && bytes[45] <= 1;
         is_form.then(|| Self {
             selective: core::array::from_fn(|index| get_u64(bytes, 8 * index)),
             refusing_system: (bytes[44] == 1).then(|| get_u32(bytes, 32)),
             refusing_normal: (bytes[45] == 1).then(|| get_u32(bytes, 36)),
             delay_ns: get_u32(bytes, 40),
+            away_us: get_u16(bytes, 46),
         })
     }
 }

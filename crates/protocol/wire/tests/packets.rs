@@ -172,6 +172,7 @@ proptest! {
             refusing_system: refusing,
             refusing_normal: None,
             delay_ns: words[4] as u32,
+            away_us: words[5] as u16,
         };
         prop_assert_eq!(AckBody::from_bytes(&ack.to_bytes()), Some(ack));
         for atomic in [

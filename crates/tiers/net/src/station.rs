@@ -185,14 +185,20 @@ impl Station {
             };
             let patience = clock::until(timer_ns.min(deadline_ns));
             let _ = bcl_os::ready::wait_for(self.descriptors(), Some(patience));
-            self.lock().turn(Look::Everywhere, &mut unheard);
+            let mut engine = self.lock();
+            engine.woke();
+            engine.turn(Look::Everywhere, &mut unheard);
+            drop(engine);
             unheard = Deferred::default();
         }
     }
 
-    /// The thread's turn: packets and timers. Returns the time until it has to come back.
-    pub(crate) fn stand_in(&self) -> Option<Duration> {
+    /// The thread's turn: packets and timers, for which it `has_listened` or not. Returns the time until it has to come back.
+    pub(crate) fn stand_in(&self, has_listened: bool) -> Option<Duration> {
         let mut engine = self.lock();
+        if has_listened {
+            engine.woke();
+        }
         if self.is_asleep() {
             // Since the thread has looked.
             self.look_soon();
@@ -273,6 +279,7 @@ impl WaitSet for Station {
         let timer = self.lock().next_timeout_ns().map(clock::until);
         let timeout = patience.into_iter().chain(timer).min();
         let slept = self.port.wait(self.descriptors(), timeout);
+        self.lock().woke();
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if self.next_look_ns.load(Ordering::Relaxed) == NEVER {

@@ -4,6 +4,7 @@
 //! which packet is played back. Read `world` first.
 
 mod connections;
+mod crowded;
 mod entered;
 mod keys;
 mod lengths;

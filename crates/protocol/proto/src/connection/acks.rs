@@ -15,6 +15,8 @@ pub struct Acks {
     is_due: bool,
     /// When the newest packet came that is not acknowledged.
     newest_at: Time,
+    /// For how long nobody had looked before one of them was taken.
+    away: Span,
 }
 
 impl Acks {
@@ -28,6 +30,13 @@ impl Acks {
         } else {
             self.deadline.get_or_insert(now + PATIENCE);
         }
+    }
+
+    /// Packets are taken for which nobody had looked so long: the sender is told at once that they were not under way meanwhile.
+    #[cold]
+    pub fn on_away(&mut self, away: Span) {
+        self.away = self.away.max(away);
+        self.is_due = true;
     }
 
     /// The interface program has taken a packet, and has acknowledged all that it took or nothing ([MCP-6.4]).
@@ -68,11 +77,18 @@ impl Acks {
         now.since(self.newest_at)
     }
 
+    /// For how long nobody had looked for what is to be acknowledged. Only an ACK can tell that: it leaves before all else.
+    #[inline]
+    pub fn away(&self) -> Span {
+        self.away
+    }
+
     /// An acknowledgement has left.
     #[inline]
     pub fn on_sent(&mut self) {
         self.unacknowledged = 0;
         self.deadline = None;
         self.is_due = false;
+        self.away = Span::ZERO;
     }
 }

@@ -52,6 +52,15 @@ pub struct Congestion {
     round_packets: u32,
     round_losses: u32,
     timeouts: u32,
+    before_timeouts: Before,
+}
+
+/// As it was before the first of several timeouts.
+#[derive(Debug, Clone)]
+struct Before {
+    first_at: Time,
+    window: f64,
+    is_starting: bool,
 }
 
 impl Default for Congestion {
@@ -63,6 +72,11 @@ impl Default for Congestion {
             round_packets: 0,
             round_losses: 0,
             timeouts: 0,
+            before_timeouts: Before {
+                first_at: Time(0),
+                window: FIRST_WINDOW,
+                is_starting: true,
+            },
         }
     }
 }
@@ -90,7 +104,18 @@ impl Congestion {
         if self.is_starting { 2.0 } else { 1.25 }
     }
 
-    /// Packets have arrived; `in_flight` were under way before, and took `delay`, if that was measured.
+    /// The peer says that from `since` on, at the earliest, it did not look for packets. Timeouts that were meanwhile say nothing of
+    /// the network.
+    pub fn on_peer_away(&mut self, since: Time) {
+        let before = &self.before_timeouts;
+        if self.timeouts > 0 && since <= before.first_at {
+            self.timeouts = 0;
+            self.window = before.window;
+            self.is_starting = before.is_starting;
+        }
+    }
+
+    /// Packets have arrived; `in_flight` were under way before, and took `delay` in the network, if that was measured.
     pub fn on_acked(
         &mut self,
         now: Time,
@@ -162,6 +187,13 @@ impl Congestion {
     /// Nothing was heard for a whole timeout: half. Timeouts back off by themselves, so that the window need not
     /// fall to the least at once: most often the peer's process did not run for a while.
     pub fn on_timeout(&mut self, now: Time) {
+        if self.timeouts == 0 {
+            self.before_timeouts = Before {
+                first_at: now,
+                window: self.window,
+                is_starting: self.is_starting,
+            };
+        }
         self.timeouts += 1;
         self.is_starting = false;
         let floor = if self.timeouts >= 8 {
@@ -205,6 +237,25 @@ mod tests {
             ack(&mut congestion, at, 30);
         }
         assert!(congestion.window() > 10.0, "{}", congestion.window());
+    }
+
+    #[test]
+    fn timeouts_while_the_peer_was_away_are_taken_back() {
+        let ms = |ms: u64| Time(ms * 1_000_000);
+        let mut congestion = Congestion::default();
+        let late = |congestion: &mut Congestion| {
+            congestion.on_timeout(ms(10));
+            congestion.on_timeout(ms(20));
+            assert_eq!(congestion.window(), MIN_WINDOW_BY_TIMEOUT);
+        };
+        late(&mut congestion);
+        congestion.on_peer_away(ms(10));
+        assert_eq!(congestion.window(), FIRST_WINDOW);
+        congestion.on_peer_away(ms(0));
+        assert_eq!(congestion.window(), FIRST_WINDOW);
+        late(&mut congestion);
+        congestion.on_peer_away(ms(11));
+        assert_eq!(congestion.window(), MIN_WINDOW_BY_TIMEOUT);
     }
 
     #[test]

@@ -18,6 +18,30 @@ use crate::slab::Name;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
+/// What a round trip has beside the network's part of it: for how long the newest packet waited for others to be acknowledged
+/// together; before, for how long at most for the peer to look; and the acknowledgement, for us to look ([WIRE-8.2]).
+#[derive(Clone, Copy)]
+struct Waits {
+    together: Span,
+    for_peer: Span,
+    for_us: Span,
+}
+
+impl Waits {
+    #[inline]
+    fn of(body: Option<&AckBody>, for_us: Span) -> Self {
+        let (delay_ns, away_us) = body.map_or((0, 0), |body| (body.delay_ns, body.away_us));
+        Self {
+            together: Span(u64::from(delay_ns)),
+            for_peer: match away_us {
+                u16::MAX => Span(u64::MAX),
+                us => Span::from_us(u64::from(us)),
+            },
+            for_us,
+        }
+    }
+}
+
 /// Reason of a NAK that acknowledges, if an interface program answers for the peer.
 const SYSTEM_BUSY: u64 = NakReason::SystemBusy as u64;
 
@@ -133,8 +157,8 @@ impl Connection {
         self.has_tail_probe = false;
         self.mtu
             .on_arrived(cx.now, HEADER_LEN as u16 + progress.longest);
-        let delay_ns = body.map_or(0, |body| u64::from(body.delay_ns));
-        self.learn(&progress, Span(delay_ns), cx.now);
+        let waits = Waits::of(body, cx.common.away);
+        self.learn(&progress, waits, cx.now);
         self.find_lost(cx.now);
         if self.flights.first() != first {
             self.outgoing.on_acknowledged(self.flights.first(), cx);
@@ -142,12 +166,17 @@ impl Connection {
         Ok(())
     }
 
-    /// Round trip and congestion, from an acknowledgement that the receiver held back for `held`.
+    /// Round trip and congestion, from an acknowledgement.
     #[inline]
-    fn learn(&mut self, progress: &Progress, held: Span, now: Time) {
+    fn learn(&mut self, progress: &Progress, waits: Waits, now: Time) {
+        if waits.for_peer > Span::ZERO {
+            let back_at = now.ago(waits.for_us + waits.together);
+            self.congestion.on_peer_away(back_at.ago(waits.for_peer));
+        }
+        let away = waits.for_peer + waits.for_us;
         let sample = progress
             .sample_sent_at
-            .and_then(|sent_at| self.trip.measure(now, sent_at, held));
+            .and_then(|sent_at| self.trip.measure(now, sent_at, waits.together, away));
         self.congestion.on_acked(
             now,
             progress.newly,
@@ -254,6 +283,9 @@ impl Connection {
     ) -> Result<(), End> {
         if self.assembly.as_ref().map(|it| it.sequence) == Some(header.sequence) {
             self.drop_assembly(cx);
+        }
+        if cx.common.away > Span::ZERO {
+            self.acks.on_away(cx.common.away);
         }
         match self.receive_window.standing(header.sequence) {
             Standing::Next => {

@@ -20,6 +20,8 @@ pub struct RoundTrip {
     smoothed: Option<Span>,
     variation: Span,
     base: [Option<Span>; 2],
+    /// Smoothed as well: without what the programs at both ends add.
+    path: Option<Span>,
     epoch: Time,
     /// When the peer was last made to acknowledge again what it has.
     reminded_at: Time,
@@ -31,17 +33,19 @@ impl RoundTrip {
         self.reminded_at = now;
     }
 
-    /// A packet that left once at `sent_at` is acknowledged, by what the peer has held back for `held`. Returns the round
-    /// trip, if that tells it. After a reminder it may be an acknowledgement that was lost, told again: it took no less
-    /// than since the reminder, and that is believed only if it is longer than usual.
-    pub fn measure(&mut self, now: Time, sent_at: Time, held: Span) -> Option<Span> {
-        let since = |at| Span(now.since(at).0.saturating_sub(held.0));
+    /// A packet that left once at `sent_at` is acknowledged, by what the peer has held back for `held`, and has waited for the
+    /// programs at both ends for `away` at most. Returns the network's part of the round trip, if it is known at all. After a
+    /// reminder it may be an acknowledgement that was lost, told again: it took no less than since the reminder, and that is
+    /// believed only if it is longer than usual.
+    pub fn measure(&mut self, now: Time, sent_at: Time, held: Span, away: Span) -> Option<Span> {
+        let since = |at| now.since(at).less(held);
         let trip = match self.reminded_at > sent_at {
             false => since(sent_at),
             true => self.at_least(since(self.reminded_at))?,
         };
-        self.sample(now, trip);
-        Some(trip)
+        let part = trip.less(away);
+        self.learn(now, trip, part);
+        Some(part)
     }
 
     #[cold]
@@ -51,26 +55,31 @@ impl RoundTrip {
             .then_some(trip)
     }
 
-    /// A round trip was measured.
+    /// A round trip was measured, all of it the network's.
     pub fn sample(&mut self, now: Time, sample: Span) {
+        self.learn(now, sample, sample);
+    }
+
+    fn learn(&mut self, now: Time, trip: Span, part: Span) {
         // A clock too coarse to see the packet travel still must not make intervals of nothing.
-        let sample = Span(sample.0.max(1_000));
-        match self.smoothed {
-            None => {
-                self.smoothed = Some(sample);
-                self.variation = sample.part(2);
-            }
-            Some(Span(smoothed)) => {
-                let deviation = smoothed.abs_diff(sample.0);
-                self.variation = Span((3 * self.variation.0 + deviation) / 4);
-                self.smoothed = Some(Span((7 * smoothed + sample.0) / 8));
-            }
-        }
+        let trip = Span(trip.0.max(1_000));
+        self.variation = match self.smoothed {
+            None => trip.part(2),
+            Some(Span(smoothed)) => Span((3 * self.variation.0 + smoothed.abs_diff(trip.0)) / 4),
+        };
+        self.smoothed = Some(smooth(self.smoothed, trip));
         if now.since(self.epoch) > BASE_EPOCH {
-            self.base = [Some(sample), self.base[0]];
+            self.base = [Some(trip), self.base[0]];
             self.epoch = now;
         }
-        self.base[0] = Some(self.base[0].map_or(sample, |base| base.min(sample)));
+        let base = self.base[0].map_or(trip, |base| base.min(trip));
+        self.base[0] = Some(base);
+        self.path = Some(smooth(self.path, part.max(base)));
+    }
+
+    /// The network's part, smoothed.
+    pub fn path(&self) -> Option<Span> {
+        self.path
     }
 
     /// Smoothed; `None` before the first sample.
@@ -101,6 +110,10 @@ impl RoundTrip {
     }
 }
 
+fn smooth(before: Option<Span>, sample: Span) -> Span {
+    before.map_or(sample, |before| Span((7 * before.0 + sample.0) / 8))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,11 +128,29 @@ mod tests {
         trip.sample(us(0), Span::from_us(100));
         // What left at 0 is acknowledged when the peer is reminded of it, and not as if it had taken all that time.
         trip.on_reminder(us(50_000));
-        assert_eq!(trip.measure(us(50_090), us(0), Span::ZERO), None);
+        assert_eq!(
+            trip.measure(us(50_090), us(0), Span::ZERO, Span::ZERO),
+            None
+        );
         // What leaves together with the reminder, or later, is measured.
-        let measured = trip.measure(us(50_150), us(50_000), Span::from_us(40));
+        let measured = trip.measure(us(50_150), us(50_000), Span::from_us(40), Span::ZERO);
         assert_eq!(measured, Some(Span::from_us(110)));
         assert!(trip.timeout(0) <= MIN_TIMEOUT);
+    }
+
+    #[test]
+    fn what_programs_add_counts_for_timeouts_and_not_for_the_path() {
+        let mut trip = RoundTrip::default();
+        trip.sample(us(0), Span::from_us(30));
+        for _ in 0..100 {
+            let part = trip.measure(us(6_000), us(0), Span::from_us(40), Span::from_us(5_900));
+            assert_eq!(part, Some(Span::from_us(60)));
+        }
+        assert!(
+            trip.path().is_some_and(|path| path < Span::from_us(61)),
+            "{trip:?}"
+        );
+        assert!(trip.timeout(0) > Span::from_us(5_900), "{trip:?}");
     }
 
     /// Each packet is reminded of before its acknowledgement can come.
@@ -135,7 +166,7 @@ mod tests {
             if reminded_at < acked_at {
                 trip.on_reminder(reminded_at);
             }
-            trip.measure(acked_at, sent_at, Span::ZERO);
+            trip.measure(acked_at, sent_at, Span::ZERO, Span::ZERO);
             now = acked_at;
         }
         let smoothed = trip.smoothed().unwrap();
@@ -147,7 +178,7 @@ mod tests {
     fn before_anything_was_measured_a_reminder_tells_nothing() {
         let mut trip = RoundTrip::default();
         trip.on_reminder(us(990));
-        assert_eq!(trip.measure(us(1_000), us(0), Span::ZERO), None);
+        assert_eq!(trip.measure(us(1_000), us(0), Span::ZERO, Span::ZERO), None);
         assert_eq!((trip.smoothed(), trip.base()), (None, None));
     }
 

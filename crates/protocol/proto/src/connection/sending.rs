@@ -82,7 +82,7 @@ impl Connection {
         self.pacer.release_at(
             self.congestion.window(),
             self.congestion.gain(),
-            self.trip.smoothed(),
+            self.trip.path(),
         )
     }
 
@@ -122,6 +122,9 @@ impl Connection {
             return Some(transmit);
         }
         self.agreed?;
+        if self.acks.away() > Span::ZERO {
+            return Some(self.ack(now));
+        }
         if self.cut.is_some() {
             return self.next_piece(cx);
         }
@@ -300,7 +303,7 @@ impl Connection {
             now,
             self.congestion.window(),
             self.congestion.gain(),
-            self.trip.smoothed(),
+            self.trip.path(),
         );
     }
 
@@ -377,9 +380,9 @@ impl Connection {
     fn ack(&mut self, now: Time) -> Transmit {
         self.traffic.acks_out += 1;
         let mut header = Header::new(Kind::Ack);
-        let delay = self.acks.delay(now);
+        let (delay, away) = (self.acks.delay(now), self.acks.away());
         let is_plain = !self.receive_window.has_gaps() && !self.inbox.refusals.is_refusing();
-        let payload = if is_plain && delay.0 < 1_000 {
+        let payload = if is_plain && delay.0 < 1_000 && away == Span::ZERO {
             Payload::EMPTY
         } else {
             let refused = |class| self.inbox.refusals.of(class).map(|refused| refused.message);
@@ -388,6 +391,7 @@ impl Connection {
                 refusing_system: refused(Class::System),
                 refusing_normal: refused(Class::Normal),
                 delay_ns: u32::try_from(delay.0).unwrap_or(u32::MAX),
+                away_us: u16::try_from(away.as_us()).unwrap_or(u16::MAX),
             };
             inline(&body.to_bytes())
         };

@@ -7,11 +7,23 @@ use crate::common::Context;
 use crate::connection::packet::Packet;
 use crate::names::Path;
 use crate::setup::ended::Ended;
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::transmit::{Payload, Transmit, Whose};
 use crate::upcalls::Upcalls;
 
+/// What is shorter than that makes no difference: it is below the delay that a congestion window bears ([WIRE-8.2]).
+const AWAY_MIN: Span = Span::from_us(50);
+
 impl Endpoint {
+    /// For how long nobody had looked for datagrams before those of the next calls were found: they may have waited so long, which
+    /// is no fault of the network's ([WIRE-5.3]). Whether that is so long that it matters.
+    #[inline]
+    pub fn was_away(&mut self, away: Span) -> bool {
+        let matters = away >= AWAY_MIN;
+        self.common.away = if matters { away } else { Span::ZERO };
+        matters
+    }
+
     /// A datagram has come in.
     #[inline]
     pub fn handle(&mut self, now: Time, from: Path, datagram: &[u8], up: &mut impl Upcalls) {

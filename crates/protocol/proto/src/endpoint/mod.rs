@@ -84,6 +84,7 @@ impl Endpoint {
             to_remove: VecDeque::new(),
             entered: 0,
             departed: Vec::new(),
+            away: Span::ZERO,
             is_closing: false,
             config,
         };

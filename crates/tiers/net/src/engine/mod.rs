@@ -46,6 +46,8 @@ pub struct Engine {
     ip: IpAddr,
     /// Whether the last turn has found packets.
     is_busy: bool,
+    /// Until when somebody has looked for packets, or slept until some came.
+    looked_at: Time,
     unsent: Unsent,
 }
 

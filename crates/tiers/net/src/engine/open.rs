@@ -150,6 +150,7 @@ impl Engine {
             nodes,
             ip,
             is_busy: false,
+            looked_at: super::now(),
             unsent: Unsent::default(),
         })
     }

@@ -24,13 +24,15 @@ impl Engine {
     /// A turn: what has arrived, what time has brought, and what is to be sent. Returns whether anything has arrived.
     ///
     /// Where packets come faster than turns, one turn looks several times, so that they are acknowledged together; a lone
-    /// packet does not wait for a second look.
+    /// packet does not wait for a second look. A program that has been away may be so again after each look that found
+    /// nothing for it, an acknowledgement perhaps.
     #[inline]
     pub fn turn(&mut self, look: Look, up: &mut impl Upcalls) -> bool {
         let mut at = now();
+        let was_away = self.endpoint.was_away(at.since(self.looked_at));
         let mut packets = self.receive(at, look, up);
         let moved = packets > 0;
-        if moved && self.is_busy {
+        if moved && (self.is_busy || was_away) {
             while packets < TURN_PACKETS {
                 match self.receive(at, Look::WherePacketsCome, up) {
                     0 => break,
@@ -40,6 +42,7 @@ impl Engine {
             at = now();
         }
         self.is_busy = moved;
+        self.looked_at = at;
         self.look_at_clock(at, up);
         self.attend_to_interface(at, up);
         self.flush(at, up);
@@ -68,6 +71,11 @@ impl Engine {
             }
         }
         packets + self.udp.receive(now, &mut self.endpoint, bridge)
+    }
+
+    /// Somebody has slept until packets came, or something else did.
+    pub fn woke(&mut self) {
+        self.looked_at = now();
     }
 
     #[inline]

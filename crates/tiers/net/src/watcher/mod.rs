@@ -2,11 +2,13 @@
 //!
 //! A program that polls receives its packets itself, and one that waits sleeps on their sources; both need nobody. For one that does
 //! neither, this thread acknowledges, retransmits and serves one-sided access. Which it is, is seen from a counter
-//! of the program's visits: while it moves, the thread looks again after a moment; once it stands still, the thread
-//! listens on the sources of its packets.
+//! of the program's visits: while it moves as it does for one that polls, the thread looks again after a moment; if it stands
+//! still, or nearly, the thread listens on the sources of its packets.
 //!
-//! Here is how ports come and go; `thread` is what the thread does, and `watched` how it treats one port.
+//! Here is how ports come and go; `thread` is what the thread does, `watched` how it treats one port, and `pace` tells whether a
+//! program is at work on it.
 
+mod pace;
 mod thread;
 mod watched;
 

@@ -8,6 +8,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 
 use super::FAREWELL;
+use super::pace::Pace;
 use crate::station::Station;
 
 /// Time between two looks at a program that is at work on its port.
@@ -23,19 +24,20 @@ pub struct Watched {
     /// 0.2 us, even if no event is asked for.
     is_listening: bool,
     due: Option<Instant>,
-    seen_visits: u32,
+    pace: Pace,
     looks_at_sleeper: u32,
 }
 
 impl Watched {
     /// A port whose sources have this number in the epoll set; it is looked at now.
     pub fn new(station: Arc<Station>, number: u64) -> Self {
+        let now = Instant::now();
         Self {
-            seen_visits: station.visits(),
+            pace: Pace::new(station.visits(), now),
             station,
             number,
             is_listening: false,
-            due: Some(Instant::now()),
+            due: Some(now),
             looks_at_sleeper: 0,
         }
     }
@@ -66,8 +68,7 @@ impl Watched {
     /// Does what there is to do, and decides when to look again.
     pub fn look(&mut self, epoll: &Fd, now: Instant) {
         self.due = None;
-        let visits = self.station.visits();
-        let visited = std::mem::replace(&mut self.seen_visits, visits) != visits;
+        let is_at_work = self.pace.is_at_work(self.station.visits(), now);
         if self.station.is_asleep() {
             self.looks_at_sleeper += 1;
             if self.looks_at_sleeper < LOOKS_AT_A_SLEEPER || !self.station.leave_to_sleepers() {
@@ -76,13 +77,16 @@ impl Watched {
             return;
         }
         self.looks_at_sleeper = 0;
-        if visited && self.station.has_peers() {
+        if is_at_work && self.station.has_peers() {
             self.station.look_soon();
             self.due = Some(now + TICK);
             self.stop_listening(epoll);
             return;
         }
-        self.due = self.station.stand_in().map(|timer| now + timer);
+        self.due = self
+            .station
+            .stand_in(self.is_listening)
+            .map(|timer| now + timer);
         if self.listen(epoll).is_err() {
             self.stop_listening(epoll);
             self.station.look_soon();
