@@ -118,8 +118,11 @@ static void use(uint32_t flags, int polls, pid_t server, bcl_address peer) {
     bcl_address nobody = self;
     nobody.port = 1;
     CHECK(IN(bcl_send(port, nobody, CHANNEL, data, 10, 13)) == 0);
-    CHECK(IN(bcl_cancel_send(port, nobody, 13)) == 0);
-    CHECK(next_in(port, BCL_EVENT_SENT, polls).status == BCL_ERR_CANCELED);
+    /* On a busy machine the news that there is nobody may be here first. */
+    int cancel_status = IN(bcl_cancel_send(port, nobody, 13));
+    CHECK(cancel_status == 0 || cancel_status == BCL_ERR_NOT_FOUND);
+    int sent_status = next_in(port, BCL_EVENT_SENT, polls).status;
+    CHECK(sent_status == (cancel_status == 0 ? BCL_ERR_CANCELED : BCL_ERR_NO_PORT));
     CHECK(IN(bcl_post(port, CHANNEL, dma, LONG, 8)) == 0);
     CHECK(IN(bcl_send(port, self, CHANNEL, data, 20000, 9)) == 0);
     CHECK(next_in(port, BCL_EVENT_RECEIVED, polls).status == 0);
