@@ -1,6 +1,6 @@
 //! Errors of calls; what goes wrong later arrives with a completion, as [`OpError`](bcl_types::OpError).
 
-use bcl_types::Address;
+use bcl_types::{Address, OpError};
 
 /// Why a call was refused. Nothing was started, and nothing is lost.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,14 @@ pub enum Error {
     Again {
         /// The peer.
         to: Address,
+    },
+    /// What was sent to the peer before is lost, though its sends are complete; or the peer has broken the protocol.
+    #[error("{to}: {error}; what was sent to it is lost")]
+    Lost {
+        /// The peer.
+        to: Address,
+        /// Why.
+        error: OpError,
     },
     /// An argument cannot be right.
     #[error("invalid argument: {0}")]

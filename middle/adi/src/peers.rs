@@ -40,6 +40,8 @@ pub struct Peer {
     pub is_waiting: bool,
     /// It has broken the protocol: nothing more is believed of it.
     pub fault: Option<OpError>,
+    /// Why messages whose sends are complete were lost, until the program is told.
+    pub untold: Option<OpError>,
 }
 
 /// Of tasks that wait for the same.
@@ -107,6 +109,7 @@ impl Peers {
                 backlog: Default::default(),
                 is_waiting: false,
                 fault: None,
+                untold: None,
             });
             (peers.len() - 1) as PeerNumber
         })

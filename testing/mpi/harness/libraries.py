@@ -22,6 +22,8 @@ class Run:
     program: list
     hosts: list
     each: int
+    # Whether the launcher lets the others go on when one of them dies, so that it is MPI that tells them.
+    outlives: bool = False
 
     @property
     def ranks(self):
@@ -47,8 +49,9 @@ def remote_shell(folder, name):
 
 
 def hydra(folder, run):
+    outliving = ["-disable-auto-cleanup"] if run.outlives else []
     return [
-        f"{folder}/bin/mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", RSH, "-localhost", "login",
+        f"{folder}/bin/mpiexec.hydra", *outliving, "-launcher", "ssh", "-launcher-exec", RSH, "-localhost", "login",
         "-hosts", ",".join(run.hosts), "-ppn", str(run.each), "-n", str(run.ranks), *run.program,
     ]
 

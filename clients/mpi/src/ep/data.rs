@@ -241,7 +241,7 @@ fn why(error: &OpError) -> String {
 }
 
 /// As libfabric calls it.
-fn code_of(error: &OpError) -> i32 {
+pub(super) fn code_of(error: &OpError) -> i32 {
     match error {
         OpError::Truncated { .. } => FI_ETRUNC,
         OpError::Canceled => FI_ECANCELED,

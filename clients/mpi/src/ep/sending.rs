@@ -6,7 +6,7 @@ use std::slice;
 use bcl_adi::{Error, Memory, Piece, Send, When};
 
 use super::Ep;
-use super::data::WANTED;
+use super::data::{WANTED, code_of};
 use crate::abi::*;
 use crate::call::{self, Failure};
 use crate::object::of;
@@ -115,6 +115,7 @@ pub(super) fn failure(error: &Error) -> Failure {
     let code = match error {
         Error::InvalidArgument(_) => FI_EINVAL,
         Error::NotFound(_) => FI_ENOMSG,
+        Error::Lost { error, .. } => code_of(error),
         _ => FI_EIO,
     };
     Failure::new(code, error.to_string())

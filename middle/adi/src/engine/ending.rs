@@ -70,6 +70,8 @@ impl Engine {
                 kept: Some(kept), ..
             } => {
                 self.kept_bytes -= kept.len();
+                // Its send is complete: the next one tells.
+                peer.untold = result.err().or(peer.untold);
                 return;
             }
             Purpose::Serve { .. } => {

@@ -214,7 +214,7 @@ impl TaggedPort {
                 judge.sent(context, sending, sent);
                 Ok(())
             }
-            Err(Error::Again { .. }) => {
+            Err(Error::Again { .. } | Error::Lost { .. }) => {
                 judge.common.borrow_mut().tally.refused += 1;
                 Ok(())
             }

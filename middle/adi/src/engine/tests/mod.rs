@@ -9,10 +9,17 @@ mod one_sided;
 mod pushed;
 mod world;
 
+use std::rc::Rc;
+
+use bcl_types::{Cause, OpError};
 use proptest::prelude::*;
 
 use alone::{endpoint, message_of};
+use network::Socket;
 use world::{Step, Then, World};
+
+use super::{Engine, Send, When};
+use crate::error::Error;
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let end = || 0usize..3;
@@ -114,6 +121,54 @@ fn an_endpoint_has_other_names_than_the_one_before() {
     };
     assert_eq!(name(7), name(7));
     assert_ne!(name(7), name(8));
+}
+
+/// ADI-6.3: whoever sends on to a peer that is gone is told that what it has sent is lost, once for each time that some is; what has
+/// left is not known to be.
+#[test]
+fn the_next_send_tells_of_a_message_that_was_lost_after_its_end() {
+    for (when, next) in [
+        (When::Injected, When::Injected),
+        (When::Injected, When::Reusable),
+        (When::Reusable, When::Injected),
+    ] {
+        let (mut engine, mut socket, network) = endpoint(0);
+        let mut bytes = [7; 8];
+        let mut send = |engine: &mut Engine, when| {
+            let send = Send {
+                when,
+                ..message_of(&mut bytes)
+            };
+            // SAFETY: the message is kept.
+            let sent = unsafe { engine.send(&mut socket, send) };
+            let ends = std::iter::from_fn(|| engine.next_completion()).map(|ended| ended.result);
+            (sent, ends.collect::<Vec<_>>())
+        };
+        let lose = |engine: &mut Engine| {
+            let mut socket = Socket {
+                at: 0,
+                network: Rc::clone(&network),
+            };
+            engine
+                .peer_gone(&mut socket, network::address(1), Cause::Vanished)
+                .unwrap();
+        };
+        lose(&mut engine);
+        for _ in 0..2 {
+            for _ in 0..3 {
+                assert!(matches!(send(&mut engine, when), (Ok(()), ends) if ends == [Ok(())]));
+            }
+            lose(&mut engine);
+            let lost = OpError::PeerGone(Cause::Vanished);
+            match (next, send(&mut engine, next)) {
+                (When::Injected, (Err(Error::Lost { error, .. }), ends)) => {
+                    assert_eq!((error, ends), (lost, vec![]));
+                }
+                (_, (Ok(()), ends)) => assert_eq!(ends, [Err(lost)]),
+                (_, told) => panic!("{told:?}"),
+            }
+        }
+    }
 }
 
 /// ADI-4.4: a peer that comes and goes leaves no more than all may have waiting together.

@@ -217,8 +217,14 @@ impl World {
             when,
             quiet: false,
         };
+        let number = party.engine.peers.number_of(send.to);
+        let untold = party.engine.peers[number].untold;
         // SAFETY: it is lent until the completion.
         match unsafe { party.engine.send(&mut party.socket, send) } {
+            Ok(()) if untold.is_some() => {
+                assert_ne!(when, When::Injected);
+                assert!(party.lent.insert(context, lent).is_none());
+            }
             Ok(()) => {
                 if when == When::Injected {
                     lent.fill(0xee);
@@ -231,6 +237,9 @@ impl World {
                     .push_back(sent);
             }
             Err(Error::Again { .. }) => {}
+            Err(Error::Lost { error, .. }) => {
+                assert_eq!((Some(error), when), (untold, When::Injected));
+            }
             Err(error) => panic!("{error}"),
         }
     }
