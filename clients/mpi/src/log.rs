@@ -9,6 +9,8 @@ use crate::provider::NAME;
 /// How much somebody has to want to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// What ends a job, of which MPI libraries show no more than a number's name: everybody does who did not leave us out.
+    Loss,
     /// What the program or its user can mend.
     Warn,
     /// What is as it should be.
@@ -34,10 +36,12 @@ pub fn say(level: Level, text: &str) {
 
 /// Up to which level somebody wants to know it: the variables mean what they mean to libfabric.
 fn wanted(level: Option<&str>, providers: Option<&str>) -> Option<Level> {
-    let level = level?;
     if !providers.is_none_or(is_among) {
         return None;
     }
+    let Some(level) = level else {
+        return Some(Level::Loss);
+    };
     match level.to_ascii_lowercase().as_str() {
         "info" | "debug" => Some(Level::Info),
         // Trace comes before info, and what is no level counts as warn.
@@ -64,8 +68,9 @@ mod tests {
     #[test]
     fn the_variables_mean_what_they_mean_to_libfabric() {
         for (level, providers, expected) in [
-            (None, None, None),
-            (None, Some("bcl"), None),
+            (None, None, Some(Level::Loss)),
+            (None, Some("bcl"), Some(Level::Loss)),
+            (None, Some("^bcl"), None),
             (Some("warn"), None, Some(Level::Warn)),
             (Some("WARN"), Some(""), Some(Level::Warn)),
             (Some("trace"), None, Some(Level::Warn)),

@@ -1,11 +1,12 @@
 //! What an enabled endpoint has: an endpoint of the middle layer, and where its completions go.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use bcl_adi::{Completion, Ended, Endpoint, Error, OpError, SharedEndpoint};
+use bcl_adi::{Completion, Ended, Endpoint, Error, SharedEndpoint};
 use bcl_os::Fd;
+use bcl_types::Address;
 
 use super::bound::End;
 use crate::abi::*;
@@ -14,7 +15,6 @@ use crate::call::Failure;
 use crate::cntr::Tally;
 use crate::cq::{Sink, queue};
 use crate::lock::Lock;
-use crate::log::{self, Level};
 use crate::name::Secret;
 use crate::progress::{Driver, Drivers};
 use crate::wait::no_descriptor;
@@ -49,6 +49,8 @@ pub(super) struct Data {
     pub lookers: Vec<Arc<Drivers>>,
     /// Messages that were claimed, by context.
     pub claims: Lock<HashMap<usize, u64>>,
+    /// Peers of whose loss something was said.
+    pub mourned: Lock<HashSet<Address>>,
 }
 
 /// The endpoint of the middle layer.
@@ -141,7 +143,7 @@ impl Data {
     }
 
     #[inline]
-    fn completion(&self, ended: &Completion) -> queue::Completion {
+    pub(super) fn completion(&self, ended: &Completion) -> queue::Completion {
         let what = match ended.space {
             MESSAGES => FI_MSG,
             _ => FI_TAGGED,
@@ -180,81 +182,5 @@ impl Data {
                 _ => FI_ADDR_NOTAVAIL,
             },
         }
-    }
-
-    #[cold]
-    fn tell_failed(
-        &self,
-        sink: Option<&Sink>,
-        tally: Option<&Tally>,
-        ended: &Completion,
-        error: OpError,
-    ) {
-        let mut operation = self.completion(ended);
-        let mut overflow_len = 0;
-        if let OpError::Truncated {
-            len_bytes,
-            capacity_bytes,
-        } = error
-        {
-            operation.len = capacity_bytes as usize;
-            overflow_len = (len_bytes - capacity_bytes) as usize;
-        }
-        let text = format!("{} {}: {}", names_of(ended.kind), ended.peer, why(&error));
-        if !matches!(error, OpError::Canceled | OpError::Truncated { .. }) {
-            // MPI libraries do not show what a provider has to say.
-            log::say(Level::Warn, &text);
-        }
-        if let Some(sink) = sink {
-            sink.push_failed(queue::Failed {
-                operation,
-                overflow_len,
-                err: code_of(&error),
-                text,
-            });
-        }
-        if let Some(tally) = tally {
-            tally.count_failed();
-        }
-    }
-}
-
-fn names_of(kind: Ended) -> &'static str {
-    match kind {
-        Ended::Send => "a message to",
-        Ended::Receive => "a message from",
-        Ended::Put => "writing into memory of",
-        Ended::Get => "reading memory of",
-        Ended::Atomic => "an atomic operation on memory of",
-        Ended::Written => "what was written by",
-    }
-}
-
-/// As programs of libfabric know it: what others call windows, they call memory regions.
-fn why(error: &OpError) -> String {
-    match error {
-        OpError::NoWindow => "it has no memory region of that key".into(),
-        OpError::RmaDenied => "its memory region was not registered for that (FI_REMOTE_READ, FI_REMOTE_WRITE)".into(),
-        OpError::RmaRange => "that reaches outside of its memory region: addresses are those of the program or begin at 0, as mr_mode says".into(),
-        error => error.to_string(),
-    }
-}
-
-/// As libfabric calls it.
-pub(super) fn code_of(error: &OpError) -> i32 {
-    match error {
-        OpError::Truncated { .. } => FI_ETRUNC,
-        OpError::Canceled => FI_ECANCELED,
-        OpError::NoPort => libc::ECONNREFUSED,
-        OpError::PeerGone(_) => libc::ECONNRESET,
-        OpError::Unreachable => libc::EHOSTUNREACH,
-        OpError::KeyMismatch | OpError::NotAllowed => FI_EACCES,
-        OpError::NoMemory => FI_ENOMEM,
-        OpError::NoDescriptors => libc::EMFILE,
-        OpError::NoWindow => libc::EKEYREJECTED,
-        OpError::RmaDenied => FI_EACCES,
-        OpError::RmaRange => FI_EINVAL,
-        OpError::Fault => libc::EFAULT,
-        OpError::Protocol | OpError::VersionMismatch { .. } => libc::EPROTO,
     }
 }

@@ -57,6 +57,7 @@ impl Ep {
             wants_sources: self.caps & FI_SOURCE != 0,
             lookers: bound.lookers,
             claims: self.lock(Default::default()),
+            mourned: self.lock(Default::default()),
         });
         for looker in &data.lookers {
             let driver: Arc<dyn Driver> = data.clone();

@@ -9,6 +9,7 @@ mod bound;
 mod changes;
 mod changing;
 mod data;
+mod failed;
 mod lifecycle;
 mod msg;
 mod names;

@@ -6,7 +6,8 @@ use std::slice;
 use bcl_adi::{Error, Memory, Piece, Send, When};
 
 use super::Ep;
-use super::data::{WANTED, code_of};
+use super::data::WANTED;
+use super::failed::code_of;
 use crate::abi::*;
 use crate::call::{self, Failure};
 use crate::object::of;
@@ -95,7 +96,12 @@ pub(super) unsafe fn send(
                 data.drive();
                 Ok(-FI_EAGAIN as isize)
             }
-            Err(error) => Err(failure(&error)),
+            Err(error) => {
+                if let Error::Lost { to, error: cause } = &error {
+                    data.say(*to, cause, &error.to_string());
+                }
+                Err(failure(&error))
+            }
         }
     })
 }

@@ -98,9 +98,25 @@ fn messages_find_each_other() {
             "fi_enable: no address vector is bound to the endpoint",
             "fi_enable: no completion queue or counter is bound",
             "fi_tsend: the endpoint is not enabled yet",
-            "a message from 127.0.0.1:",
+            "process ",
         ],
     );
+}
+
+/// MPI libraries show no text of a provider's, so nobody would know which peer it was.
+#[test]
+fn the_loss_of_a_peer_is_said_once_without_being_asked() {
+    let said = passes("messages.c", &[]);
+    let lines: Vec<&str> = said.lines().collect();
+    let is_of_a_loss = |line: &&str| {
+        line.starts_with("libbcl-fi: process ")
+            && line.contains(": a message from 127.0.0.1:")
+            && line.ends_with("the peer is gone: it closed its port")
+    };
+    assert_eq!(lines.len(), 2, "one for each domain: {said}");
+    assert!(lines.iter().all(is_of_a_loss), "{said}");
+    let left_out = [("FI_LOG_PROV", "^bcl")];
+    assert_eq!(passes("messages.c", &left_out), "");
 }
 
 #[test]
