@@ -58,8 +58,8 @@ impl Endpoint {
     /// Sends a message ([ADI-1.5]).
     ///
     /// # Errors
-    /// [`Error::Again`] if the peer or the port has no room now; [`Error::Lost`] of a message that is injected, if one before it
-    /// was lost ([ADI-6.3]). Nothing was sent then.
+    /// [`Error::Again`] if the peer or the port has no room now; [`Error::Lost`] if a message before it was lost ([ADI-6.3]).
+    /// Nothing was sent then.
     ///
     /// # Safety
     /// The memory can be read, and stays as it is until the completion.

@@ -115,7 +115,7 @@ impl Engine {
         let to = self.peers.number_of(send.to);
         let peer = &mut self.peers[to];
         if let Some(error) = peer.fault.or(peer.untold.take()) {
-            return self.refuse(&send, error);
+            return Err(Error::Lost { to: send.to, error });
         }
         if peer.queued >= QUEUED_MAX {
             return Err(Error::Again { to: send.to });
@@ -260,17 +260,6 @@ impl Engine {
             self.kept_bytes += copy.len();
             *kept = Some(copy);
         }
-    }
-
-    /// Nothing is sent, for a reason that the program has to know.
-    #[cold]
-    fn refuse(&mut self, send: &Send, error: OpError) -> Result<(), Error> {
-        // Whoever injects looks for no completion, and could not tell of which call it is.
-        if send.when == When::Injected {
-            return Err(Error::Lost { to: send.to, error });
-        }
-        self.sent(send, Err(error));
-        Ok(())
     }
 
     /// A send has ended for the program.
