@@ -1,8 +1,9 @@
 """What is run: each program under each library, on each number of hosts that its processes can be divided among."""
 
 import fnmatch
+import itertools
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 HOSTS = (1, 2, 4)
 
@@ -17,7 +18,15 @@ class Program:
     name: str
     ranks: int
     seconds: int = 40
+    # What it is called with, each a case of its own.
+    arguments: tuple = ("",)
+    # It has to fail, and this is how.
+    told: str = ""
 
+
+# A rank is killed in each phase of a job. Either MPI tells another, or the launcher has ended all before.
+KILLED = ("first-message", "posted", "short", "long", "long-back", "collectives", "window")
+TOLD = r"was told: |Fatal error in |signal 9|BAD TERMINATION|BTL OFI will now abort"
 
 PROGRAMS = (
     Program("pingpong", 2),
@@ -36,6 +45,7 @@ PROGRAMS = (
     Program("rma", 4, seconds=90),
     Program("atomics", 4, seconds=90),
     Program("large", 2, seconds=90),
+    Program("killed", 4, arguments=KILLED, told=TOLD),
 )
 
 
@@ -91,7 +101,8 @@ def cases(built, names, choice):
             path = built[name, PROGRAMS[0].name]
             found.append(Case(name, NO_PROVIDER, hosts, 2, 60, [path], provider=NO_PROVIDER, has_to_fail=True))
         for program in choice.programs():
-            for hosts in choice.host_counts(program.ranks):
-                path = built[name, program.name]
-                found.append(Case(name, program.name, hosts, program.ranks // hosts, program.seconds, [path]))
+            for hosts, argument in itertools.product(choice.host_counts(program.ranks), program.arguments):
+                command = [built[name, program.name], *argument.split()]
+                case = Case(name, "-".join([program.name, *argument.split()]), hosts, program.ranks // hosts, program.seconds, command)
+                found.append(replace(case, has_to_fail=bool(program.told), proof=program.told))
     return found

@@ -51,7 +51,7 @@ static const struct {
     int (*call)(void);
 } phases[] = {
     {"first-message", first_message}, {"posted", posted_receive},       {"short", short_messages}, {"long", long_messages},
-    {"long-back", long_receives},     {"collectives", collectives},     {"window", one_sided},     {"finalize", NULL},
+    {"long-back", long_receives},     {"collectives", collectives},     {"window", one_sided},
 };
 
 static void *killer(void *nothing) {
@@ -107,8 +107,8 @@ int main(int argc, char **argv) {
     if (rank == victim) {
         pthread_t thread;
         REQUIRE(pthread_create(&thread, NULL, killer, NULL) == 0, "no thread can be had");
-        if (!phases[phase].call || phases[phase].call == posted_receive) pause();
+        if (phases[phase].call == posted_receive) pause();
     }
-    if (phases[phase].call) stay_in(phases[phase].call);
-    return finish();
+    stay_in(phases[phase].call);
+    return 1;
 }
