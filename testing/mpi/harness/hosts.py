@@ -32,21 +32,28 @@ def die_with_parent():
 
 
 class Hosts:
-    """host1, host2, ... around a bridge, and the calling process at its own port of it, as on a login node."""
+    """host1, host2, ... around a bridge, and the calling process at its own port of it, as on a login node. With `cable`, two of
+    them have nothing but a cable between them, as the hosts of benches/ have, and launchers run in the network of the first."""
 
-    def __init__(self, count):
+    def __init__(self, count, mtu=1500, cable=False):
         self.names = [f"host{number}" for number in range(1, count + 1)]
         run("mount -t tmpfs none /run")
         with open("/run/hosts", "w") as names:
-            names.write(f"127.0.0.1 localhost\n{NETWORK}.{LOGIN} login\n")
+            names.write(f"127.0.0.1 localhost\n{NETWORK}.{1 if cable else LOGIN} login\n")
             names.writelines(f"{NETWORK}.{number} {name}\n" for number, name in enumerate(self.names, 1))
         run("mount --bind /run/hosts /etc/hosts")
         run("hostname login")
         run("ip link set lo up")
-        run("ip link add bridge type bridge")
-        run(f"ip address add {NETWORK}.{LOGIN}/24 dev bridge")
-        run("ip link set bridge up")
-        self.holders = [make_host(number, name) for number, name in enumerate(self.names, 1)]
+        self.holders = [make_host(name) for name in self.names]
+        if cable:
+            first, second = self.holders
+            run(f"ip link add eth0 mtu {mtu} netns {first} type veth peer name eth0 mtu {mtu} netns {second}")
+        else:
+            switch(self.names, self.holders, mtu)
+        for number, holder in enumerate(self.holders, 1):
+            # Programs ask the default route which of their interfaces is the one that others reach.
+            configure(holder, number, "dev eth0" if cable else f"via {NETWORK}.{LOGIN}")
+        self.launcher = on_network_of(self.holders[0]) if cable else []
 
     def environment(self):
         """What `rsh` has to know, and where programs put files: each host has its own there."""
@@ -54,7 +61,7 @@ class Hosts:
         return {"MPI_TEST_HOSTS": " ".join(pairs), "TMPDIR": "/run"}
 
 
-def make_host(number, name):
+def make_host(name):
     """The process that holds the namespaces of a host, as seen from here."""
     own = f"mount -t tmpfs none /run && mount -t tmpfs none /dev/shm && hostname {name} && ip link set lo up"
     ready = f"{own} && echo && exec sleep infinity"
@@ -63,15 +70,29 @@ def make_host(number, name):
     if not parent.stdout.readline():
         raise SystemExit(f"with: {name} could not be made; what was missing stands above")
     with open(f"/proc/{parent.pid}/task/{parent.pid}/children") as children:
-        holder = int(children.read())
-    run(f"ip link add to-{name} master bridge type veth peer name eth0 netns {holder}")
-    run(f"ip link set to-{name} up")
-    inside = f"nsenter --target {holder} --net ip"
+        return int(children.read())
+
+
+def switch(names, holders, mtu):
+    """A bridge with a cable to each host, and the calling process at it."""
+    run("ip link add bridge type bridge")
+    run(f"ip address add {NETWORK}.{LOGIN}/24 dev bridge")
+    run("ip link set bridge up")
+    for name, holder in zip(names, holders):
+        run(f"ip link add to-{name} mtu {mtu} master bridge type veth peer name eth0 mtu {mtu} netns {holder}")
+        run(f"ip link set to-{name} up")
+
+
+def configure(holder, number, way_out):
+    inside = " ".join(on_network_of(holder)) + " ip"
     run(f"{inside} address add {NETWORK}.{number}/24 dev eth0")
     run(f"{inside} link set eth0 up")
-    # Programs ask the default route which of their interfaces is the one that others reach.
-    run(f"{inside} route add default via {NETWORK}.{LOGIN}")
-    return holder
+    run(f"{inside} route add default {way_out}")
+
+
+def on_network_of(holder):
+    """The words that run a command there."""
+    return ["nsenter", "--target", str(holder), "--net"]
 
 
 def run(line):

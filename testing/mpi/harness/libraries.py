@@ -1,6 +1,7 @@
 """The MPI libraries, and how each is told which libfabric provider to use and where to run.
 
-Each is also told to give way while it waits: a host does not know that it shares its cores with the other hosts.
+Each is also told to give way while it waits, unless it shall spin: a host does not know that it shares its cores with the other
+hosts.
 """
 
 import os
@@ -14,6 +15,10 @@ NAMES = ("mpich-4.3.2", "mpich-5.0.2", "impi-2021.18.1", "openmpi-5.0.11", "open
 # Programs send more: this is as if it had no such limit.
 PROVIDER_SETTINGS = {"tcp": {"FI_TCP_MAX_SAVED": "1000000"}}
 
+# No provider, but what a library uses within a host by itself, and UCX's shared memory, which Open MPI can use.
+OWN = "own"
+UCX = "ucx"
+
 
 @dataclass
 class Run:
@@ -24,6 +29,8 @@ class Run:
     each: int
     # Whether the launcher lets the others go on when one of them dies, so that it is MPI that tells them.
     outlives: bool = False
+    # Whether each has a core of its own, and need not give way while it waits.
+    spins: bool = False
 
     @property
     def ranks(self):
@@ -34,9 +41,11 @@ def launch(folder, name, provider, run):
     """The command line and the environment that start `run` under the library `name`."""
     settings = PROVIDER_SETTINGS.get(provider, {})
     if name.startswith("mpich"):
-        return hydra(folder, run), settings | mpich(provider)
+        return hydra(folder, run), settings | mpich(provider, run.spins)
     if name.startswith("impi"):
-        return hydra(folder, run), settings | intel(folder, provider)
+        return hydra(folder, run), settings | intel(folder, provider, run.spins)
+    if provider == UCX:
+        settings = {"UCX_TLS": "shm,self"}
     return open_mpi(folder, provider, run, remote_shell(folder, name)), settings
 
 
@@ -56,30 +65,42 @@ def hydra(folder, run):
     ]
 
 
-def mpich(provider):
+def mpich(provider, spins):
+    settings = {"MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_POLLS_BEFORE_YIELD": "0" if spins else "1"}
+    if provider == OWN:
+        return settings
     # Without NOLOCAL the processes of a host would not use the provider among themselves.
-    chosen = {"FI_PROVIDER": provider, "MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"}
-    return chosen | {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"}
+    return settings | {"FI_PROVIDER": provider, "MPIR_CVAR_NOLOCAL": "1"}
 
 
-def intel(folder, provider):
-    return {
+def intel(folder, provider, spins):
+    settings = {
         "I_MPI_ROOT": folder,
         "LD_LIBRARY_PATH": f"{folder}/lib",
-        "FI_PROVIDER": provider,
-        "I_MPI_FABRICS": "ofi",
         # Each host would pin its processes to the same cores, the first ones.
         "I_MPI_PIN": "0",
-        "I_MPI_THREAD_YIELD": "2",
+        "I_MPI_THREAD_YIELD": "0" if spins else "2",
     }
+    chosen = {"I_MPI_FABRICS": "shm"} if provider == OWN else {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": provider}
+    return settings | chosen
 
 
 def open_mpi(folder, provider, run, shell):
     hosts = ",".join(f"{host}:{run.each}" for host in run.hosts)
-    # Windows too, which would else use shared memory or TCP sockets of Open MPI's own.
-    forced = "--mca pml cm --mca mtl ofi --mca osc ^ucx,sm --mca btl self,ofi --mca mpi_yield_when_idle 1"
-    chosen = f"--mca mtl_ofi_provider_include {provider} --mca btl_ofi_provider_include {provider}"
     return [
         f"{folder}/bin/mpirun", "--allow-run-as-root", *shell.split(), "--host", hosts,
-        "--map-by", "slot", "--bind-to", "none", "-n", str(run.ranks), *forced.split(), *chosen.split(), *run.program,
+        "--map-by", "slot", "--bind-to", "none", "-n", str(run.ranks),
+        "--mca", "mpi_yield_when_idle", "0" if run.spins else "1", *open_mpi_transport(folder, provider).split(), *run.program,
     ]
+
+
+def open_mpi_transport(folder, provider):
+    if provider == OWN:
+        # Its shared memory had another name before Open MPI 5.
+        return f"--mca pml ob1 --mca btl self,{'sm' if 'openmpi-5' in folder else 'vader'}"
+    if provider == UCX:
+        # It stands back where it finds none of the networks that it was made for.
+        return "--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any --mca osc ucx"
+    # Windows too, which would else use shared memory or TCP sockets of Open MPI's own.
+    forced = "--mca pml cm --mca mtl ofi --mca osc ^ucx,sm --mca btl self,ofi"
+    return f"{forced} --mca mtl_ofi_provider_include {provider} --mca btl_ofi_provider_include {provider}"

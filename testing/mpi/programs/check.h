@@ -1,5 +1,5 @@
-/* What the programs have in common: they end with a sentence at the first thing that is wrong, and tell what they are doing
-   when they are asked by SIGUSR1, as testing/mpi/with does when one hangs. */
+/* What the programs have in common: they end with a sentence at the first thing that is wrong, tell what they are doing when
+   they are asked by SIGUSR1, as testing/mpi/with does when one hangs, and say at their end how long they took. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -9,10 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int rank, ranks;
 static char doing[200];
+static double began_s;
+
+static inline double now_s(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
 
 /* What follows, as a part of a sentence: "received in order", "message 7". */
 __attribute__((format(printf, 1, 2))) static inline void step(const char *format, ...) {
@@ -52,6 +60,7 @@ static inline void start(int *argc, char ***argv, int at_least, int threads) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     signal(SIGUSR1, tell);
+    began_s = now_s();
     step("at the start");
     REQUIRE(provided >= threads, "MPI_Init_thread gave level %d, %d was asked for", provided, threads);
     REQUIRE(ranks >= at_least, "this takes %d ranks, there are %d", at_least, ranks);
@@ -60,6 +69,7 @@ static inline void start(int *argc, char ***argv, int at_least, int threads) {
 static inline int finish(void) {
     step("in MPI_Finalize");
     MPI_Finalize();
+    if (rank == 0) printf("took %.6f s\n", now_s() - began_s);
     return 0;
 }
 

@@ -1,15 +1,11 @@
 /* Collective operations, at lengths around which libraries change their algorithms; each result is computed by hand, too. */
 #include "check.h"
 
-#include <time.h>
-
 enum { ROUNDS = 3, MAX_COUNT = 150000 };
 
 static const int counts[] = {0, 1, 7, 64, 511, 512, 513, 2047, 2048, 2049, 16384, 16385, 65537, MAX_COUNT};
 
 static int *in, *out;
-
-static double now(void);
 
 static int value(int of_rank, int at) {
     return of_rank * 1000003 + at * 7;
@@ -83,18 +79,12 @@ static void barrier(int round) {
     step("MPI_Barrier, round %d", round);
     double came, left;
     if (rank == round % ranks) usleep(20000);
-    came = now();
+    came = now_s();
     MPI_Barrier(MPI_COMM_WORLD);
-    left = now();
+    left = now_s();
     double last = 0;
     MPI_Allreduce(&came, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     REQUIRE(left >= last, "it was left %g s before the last rank came", last - left);
-}
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 int main(int argc, char **argv) {
