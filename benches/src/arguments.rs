@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::ours::rank;
-use crate::work::{self, Work};
 
 /// Measures BCL, the machine's limits and the peers in turn and compares them.
 #[derive(Parser)]
@@ -13,29 +12,44 @@ use crate::work::{self, Work};
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Folder for results.md, results.svg and results.json.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// How a run of one suite goes.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Folder for the report, as .md, .svg and .json.
     #[arg(long, value_name = "DIR", default_value = "target/bench")]
     pub out: PathBuf,
     /// How often everyone is measured; the median counts.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     pub rounds: u16,
     /// Only these works (see --list).
-    #[arg(long, value_name = "WORK", value_delimiter = ',', value_parser = work::parse)]
-    pub only: Vec<&'static Work>,
+    #[arg(long, value_name = "WORK", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// A tenth of the usual effort: to see whether everything works.
     #[arg(long)]
     pub quick: bool,
     /// Prints what can be measured, and measures nothing.
     #[arg(long)]
     pub list: bool,
-    /// Prints results.json instead of results.md.
+    /// Prints the report as JSON.
     #[arg(long)]
     pub json: bool,
 }
 
-/// Parts of a measurement.
+/// Other measurements, and parts of them.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Measures MPI libraries on BCL, on TCP and on their own shared memory, and BCL without them.
+    Mpi {
+        #[command(flatten)]
+        options: Options,
+        /// The folder that testing/mpi/install has filled, with our provider below it.
+        #[arg(long, value_name = "DIR", default_value = "target/mpi")]
+        libraries: PathBuf,
+    },
     /// Measures the machine alone: a cache line between two cores, and copies.
     Limits {
         /// Prints one object a line.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::work::Kind;
+use crate::work::{Kind, Series};
 
 /// The size of a run: long enough to be steady, short enough to take many in turn.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub struct Effort {
     slower: usize,
 }
 
-/// No measurement takes that long; one that does hangs.
+/// No measurement of one figure takes that long; one that does hangs.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 impl Effort {
@@ -36,10 +36,24 @@ impl Effort {
             Kind::Barrier => 20_000,
             Kind::SystemCalls => 100_000,
             Kind::Memory { .. } => 10,
-            Kind::Idle | Kind::Pairs => 1,
+            Kind::Idle | Kind::Pairs | Kind::Program(_) | Kind::Hpcc { .. } | Kind::BySize(_) => 1,
         };
-        let quicker = if self.quick { 10 } else { 1 };
-        (full / quicker / self.slower).max(1)
+        (full / self.quicker() / self.slower).max(1)
+    }
+
+    /// How often a series repeats what it does at one size: a quarter of a second's worth on a slow day, so that all sizes
+    /// together take as long as a few other measurements.
+    pub fn iterations_at(self, series: Series, size_bytes: usize) -> usize {
+        let expected_us = match series {
+            Series::Latency => 6 + size_bytes / 500,
+            Series::Stream { .. } => 1 + size_bytes / 1_000,
+            Series::Allreduce | Series::Alltoall => 50 + size_bytes / 100,
+        };
+        (250_000 / expected_us / self.quicker()).max(5)
+    }
+
+    fn quicker(self) -> usize {
+        if self.quick { 10 } else { 1 }
     }
 
     /// Barriers of those that spin with more processes than cores: each takes two ticks of the clock.

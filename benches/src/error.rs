@@ -77,8 +77,16 @@ pub enum Error {
         /// What came.
         got: String,
     },
-    /// BCL has no figure where it should.
-    #[error("BCL could not be measured in {work}: {reason}")]
+    /// Nothing of that name can be measured.
+    #[error("there is no work {name}; there are {names}")]
+    NoSuchWork {
+        /// What was asked for.
+        name: String,
+        /// What could be.
+        names: String,
+    },
+    /// We have no figure where we should.
+    #[error("we could not be measured in {work}: {reason}")]
     NotMeasured {
         /// The work.
         work: &'static str,

@@ -1,6 +1,7 @@
 //! Where and with what it was measured.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::command;
@@ -14,19 +15,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks around.
-    pub fn look(cores: Cores, rounds: usize) -> Self {
-        let version = |words: &[&str], package| {
-            command::run(&mut command::from_words(words), package, LIMIT).map_or_else(
-                |error| error.to_string(),
-                |output| {
-                    first_version(&output)
-                        .unwrap_or("of unknown version")
-                        .into()
-                },
-            )
-        };
-        let facts = vec![
+    /// Looks around, for the MPI libraries in that folder if there are to be any.
+    pub fn look(cores: Cores, rounds: usize, libraries: Option<&Path>) -> Self {
+        let mut facts = vec![
             ("date", date()),
             ("processor", processor()),
             (
@@ -40,24 +31,58 @@ impl Machine {
             ),
             ("rounds", rounds.to_string()),
             ("BCL", env!("CARGO_PKG_VERSION").into()),
-            ("UCX", version(&["ucx_info", "-v"], "ucx-utils")),
-            ("MPICH", version(&["mpiexec.mpich", "--version"], "mpich")),
-            (
-                "Open MPI",
-                version(&["mpirun.openmpi", "--version"], "openmpi-bin"),
-            ),
-            (
-                "libfabric",
-                version(&["fi_info", "--version"], "libfabric-bin"),
-            ),
-            ("iperf3", version(&["iperf3", "--version"], "iperf3")),
-            (
-                "congestion control of TCP unless chosen",
-                read("/proc/sys/net/ipv4/tcp_congestion_control"),
-            ),
         ];
+        match libraries {
+            Some(folder) => facts.push(("MPI", installed(folder))),
+            None => facts.extend(peers()),
+        }
+        facts.push((
+            "congestion control of TCP unless chosen",
+            read("/proc/sys/net/ipv4/tcp_congestion_control"),
+        ));
         Self { facts }
     }
+}
+
+/// The versions of those whom Debian has.
+fn peers() -> Vec<(&'static str, String)> {
+    let version = |words: &[&str], package| {
+        command::run(&mut command::from_words(words), package, LIMIT).map_or_else(
+            |error| error.to_string(),
+            |output| {
+                first_version(&output)
+                    .unwrap_or("of unknown version")
+                    .into()
+            },
+        )
+    };
+    vec![
+        ("UCX", version(&["ucx_info", "-v"], "ucx-utils")),
+        ("MPICH", version(&["mpiexec.mpich", "--version"], "mpich")),
+        (
+            "Open MPI",
+            version(&["mpirun.openmpi", "--version"], "openmpi-bin"),
+        ),
+        (
+            "libfabric",
+            version(&["fi_info", "--version"], "libfabric-bin"),
+        ),
+        ("iperf3", version(&["iperf3", "--version"], "iperf3")),
+    ]
+}
+
+/// The libraries that testing/mpi/install has put into `folder`: their names have their versions.
+fn installed(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter(|entry| entry.path().join("installed").is_file())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    if names.is_empty() {
+        return format!("none in {}", folder.display());
+    }
+    names.join(", ")
 }
 
 fn date() -> String {

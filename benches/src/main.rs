@@ -23,34 +23,31 @@ mod site;
 mod stand;
 mod stats;
 mod subject;
+mod suite;
 mod verdict;
 mod watchdog;
 mod work;
 
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Options};
 use effort::Effort;
 use error::{Error, Result, system};
 use machine::Machine;
 use report::{json, markdown, picture};
 use results::Results;
 use stand::Stand;
-use subject::Subject;
-use work::Work;
+use suite::Suite;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Some(command) => run_part(command),
-        None if arguments.list => {
-            list();
-            Ok(())
-        }
-        None => run_benchmark(&arguments),
+        None => run_suite(&suite::BCL, &arguments.options, None),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,6 +60,7 @@ fn main() -> ExitCode {
 
 fn run_part(command: Command) -> Result<()> {
     match command {
+        Command::Mpi { options, libraries } => run_suite(&suite::MPI, &options, Some(&libraries)),
         Command::Limits { json } => limits::table::print(json),
         Command::Rank(arguments) => ours::rank::run(&arguments),
         Command::VmReader {
@@ -74,38 +72,40 @@ fn run_part(command: Command) -> Result<()> {
     }
 }
 
-fn list() {
-    for work in work::all() {
-        println!("{:<18} {} ({})", work.name, work.title, work.unit);
+fn run_suite(suite: &Suite, options: &Options, libraries: Option<&Path>) -> Result<()> {
+    let works = suite.works(&options.only)?;
+    if options.list {
+        for work in works {
+            println!("{:<30} {} ({})", work.name, work.title, work.unit);
+        }
+        return Ok(());
     }
-}
-
-fn run_benchmark(arguments: &Arguments) -> Result<()> {
-    let works: Vec<&'static Work> = if arguments.only.is_empty() {
-        work::all().collect()
-    } else {
-        arguments.only.clone()
-    };
     let stand = Stand::build(
-        &arguments.out.join("programs"),
-        Effort::new(arguments.quick),
+        &options.out.join("programs"),
+        libraries,
+        Effort::new(options.quick),
     )?;
-    let rounds = usize::from(arguments.rounds);
-    let machine = Machine::look(stand.cores, rounds);
+    let rounds = usize::from(options.rounds);
+    let machine = Machine::look(stand.cores, rounds, libraries);
     let results = rounds::run(&stand, &works, rounds);
-    write_reports(arguments, &results, &machine)?;
+    write_reports(suite, options, &results, &machine)?;
     all_of_ours_measured(&results)
 }
 
-fn write_reports(arguments: &Arguments, results: &Results, machine: &Machine) -> Result<()> {
-    let report = markdown::render(results, machine);
-    let rows = json::render(results).map_err(system("write", "results.json"))?;
-    for (name, text) in [("results.md", &report), ("results.json", &rows)] {
-        let path = arguments.out.join(name);
-        fs::write(&path, text).map_err(system("write", path.display()))?;
+fn write_reports(
+    suite: &Suite,
+    options: &Options,
+    results: &Results,
+    machine: &Machine,
+) -> Result<()> {
+    let path = |ending| options.out.join(suite.files).with_extension(ending);
+    let report = markdown::render(results, machine, suite);
+    let rows = json::render(results).map_err(system("write", path("json").display()))?;
+    for (ending, text) in [("md", &report), ("json", &rows)] {
+        fs::write(path(ending), text).map_err(system("write", path(ending).display()))?;
     }
-    picture::draw(results, &arguments.out.join("results.svg"))?;
-    println!("{}", if arguments.json { &rows } else { &report });
+    picture::draw(results, &path("svg"))?;
+    println!("{}", if options.json { &rows } else { &report });
     Ok(())
 }
 
@@ -114,7 +114,7 @@ fn all_of_ours_measured(results: &Results) -> Result<()> {
     let failed = results
         .figures
         .iter()
-        .find(|figures| figures.subject == Subject::Bcl && figures.runs.is_empty());
+        .find(|figures| figures.subject == figures.work.ours() && figures.runs.is_empty());
     failed.map_or(Ok(()), |figures| {
         Err(Error::NotMeasured {
             work: figures.work.name,

@@ -6,16 +6,18 @@ use crate::work::Work;
 
 /// All figures of one run of the benchmark.
 pub struct Results {
-    /// In the order of the works and, within one, of its subjects.
+    /// In the order of the works and, within one, of its subjects, and of the sizes.
     pub figures: Vec<Figures>,
 }
 
-/// The figures of one subject in one work.
+/// The figures of one subject in one work, at one size if it is done at several.
 pub struct Figures {
     /// What was done.
     pub work: &'static Work,
     /// Who did it.
     pub subject: Subject,
+    /// The size, in a work that is done at several.
+    pub size_bytes: Option<usize>,
     /// One figure a round.
     pub runs: Vec<f64>,
     /// Why a round has no figure.
@@ -25,24 +27,49 @@ pub struct Figures {
 impl Results {
     /// Places for everyone who takes part in `works`.
     pub fn new(works: &[&'static Work]) -> Self {
-        let figures = works.iter().flat_map(|work| {
-            work.subjects.iter().map(|subject| Figures {
-                work,
-                subject: *subject,
-                runs: Vec::new(),
-                failure: None,
-            })
-        });
-        Self {
-            figures: figures.collect(),
+        let mut figures = Vec::new();
+        for work in works {
+            for subject in work.subjects {
+                figures.extend(work.kind.sizes().into_iter().map(|size_bytes| Figures {
+                    work,
+                    subject: *subject,
+                    size_bytes,
+                    runs: Vec::new(),
+                    failure: None,
+                }));
+            }
+        }
+        Self { figures }
+    }
+
+    /// Takes what one round of `subject` in `work` came to: a figure for each size, or why there is none.
+    pub fn record(
+        &mut self,
+        work: &Work,
+        subject: Subject,
+        outcome: &std::result::Result<Vec<f64>, String>,
+    ) {
+        let of_both = self
+            .figures
+            .iter_mut()
+            .filter(|figures| figures.work.name == work.name && figures.subject == subject);
+        for (at, figures) in of_both.enumerate() {
+            match outcome {
+                Ok(values) => figures.runs.push(values[at]),
+                Err(reason) => figures.failure = Some(reason.clone()),
+            }
         }
     }
 
-    /// The median of `subject` in the work called `work`, if it was measured.
-    pub fn median(&self, work: &str, subject: Subject) -> Option<f64> {
+    /// The median of `subject` in the work called `work`, at that size, if it was measured.
+    pub fn median(&self, work: &str, subject: Subject, size_bytes: Option<usize>) -> Option<f64> {
         self.figures
             .iter()
-            .find(|figures| figures.work.name == work && figures.subject == subject)
+            .find(|figures| {
+                figures.work.name == work
+                    && figures.subject == subject
+                    && figures.size_bytes == size_bytes
+            })
             .and_then(Figures::median)
     }
 

@@ -1,6 +1,7 @@
 //! Rounds: everyone in turn, again and again, so that a slow minute of the machine hits all alike.
 
-use crate::results::{Figures, Results};
+use crate::figure;
+use crate::results::Results;
 use crate::stand::Stand;
 use crate::work::Work;
 
@@ -8,22 +9,24 @@ use crate::work::Work;
 pub fn run(stand: &Stand, works: &[&'static Work], rounds: usize) -> Results {
     let mut results = Results::new(works);
     for round in 1..=rounds {
-        for figures in &mut results.figures {
-            let Figures { work, subject, .. } = *figures;
-            match stand.measure(subject, work) {
-                Ok(value) => {
-                    eprintln!(
-                        "{round}/{rounds} {:<18} {subject:<22} {value:>10.3} {}",
-                        work.name, work.unit
-                    );
-                    figures.runs.push(value);
+        for work in works {
+            for subject in work.subjects {
+                let outcome = stand.measure(*subject, work);
+                let what = format!("{round}/{rounds} {:<18} {subject:<22}", work.name);
+                match &outcome {
+                    Ok(values) => say(&what, work, values),
+                    Err(reason) => eprintln!("{what} {reason}"),
                 }
-                Err(reason) => {
-                    eprintln!("{round}/{rounds} {:<18} {subject:<22} {reason}", work.name);
-                    figures.failure = Some(reason);
-                }
+                results.record(work, *subject, &outcome);
             }
         }
     }
     results
+}
+
+fn say(what: &str, work: &Work, values: &[f64]) {
+    for (size, value) in work.kind.sizes().into_iter().zip(values) {
+        let size = size.map_or(String::new(), |size| format!(", {}", figure::size(size)));
+        eprintln!("{what} {value:>10.3} {}{size}", work.unit);
+    }
 }

@@ -5,8 +5,24 @@ use std::fmt;
 /// One of those measured side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// This project.
+    /// This project, without MPI.
     Bcl,
+    /// MPICH 4.3 on our libfabric provider.
+    MpichOnBcl,
+    /// The same on libfabric's `tcp`.
+    MpichOnTcp,
+    /// The same on its own shared memory.
+    MpichOwn,
+    /// Open MPI 5 on our libfabric provider.
+    OpenMpiOnBcl,
+    /// The same on UCX's shared memory.
+    OpenMpiOnUcx,
+    /// The same on its own shared memory.
+    OpenMpiOwn,
+    /// Debian's Open MPI, with which its `hpcc` is linked, on our libfabric provider.
+    DebianOpenMpiOnBcl,
+    /// The same on libfabric's `tcp`.
+    DebianOpenMpiOnTcp,
     /// `ucx_perftest` over POSIX shared memory, with `process_vm_readv` for long messages.
     UcxPosix,
     /// `ucx_perftest` over System V shared memory, copying through it.
@@ -40,6 +56,14 @@ impl Subject {
     pub fn name(self) -> &'static str {
         match self {
             Subject::Bcl => "BCL",
+            Subject::MpichOnBcl => "MPICH 4.3.2 on bcl",
+            Subject::MpichOnTcp => "MPICH 4.3.2 on tcp",
+            Subject::MpichOwn => "MPICH 4.3.2, its own",
+            Subject::OpenMpiOnBcl => "Open MPI 5 on bcl",
+            Subject::OpenMpiOnUcx => "Open MPI 5 on UCX",
+            Subject::OpenMpiOwn => "Open MPI 5, its own",
+            Subject::DebianOpenMpiOnBcl => "Open MPI 4.1 on bcl",
+            Subject::DebianOpenMpiOnTcp => "Open MPI 4.1 on tcp",
             Subject::UcxPosix => "UCX posix,cma",
             Subject::UcxSysv => "UCX sysv",
             Subject::Mpich => "MPICH",
@@ -54,6 +78,29 @@ impl Subject {
             Subject::ProbeCacheLine => "cache line (limits.c)",
             Subject::ProcessVmReadv => "process_vm_readv",
         }
+    }
+
+    /// For the MPI libraries of testing/mpi, the words by which testing/mpi/with knows the library and what it runs on.
+    pub fn job(self) -> Option<(&'static str, &'static str)> {
+        const MPICH: &str = "mpich-4.3.2";
+        const OPEN_MPI: &str = "openmpi-5.0.11";
+        const DEBIAN: &str = "debian-openmpi-4.1.4";
+        Some(match self {
+            Subject::MpichOnBcl => (MPICH, "bcl"),
+            Subject::MpichOnTcp => (MPICH, "tcp"),
+            Subject::MpichOwn => (MPICH, "own"),
+            Subject::OpenMpiOnBcl => (OPEN_MPI, "bcl"),
+            Subject::OpenMpiOnUcx => (OPEN_MPI, "ucx"),
+            Subject::OpenMpiOwn => (OPEN_MPI, "own"),
+            Subject::DebianOpenMpiOnBcl => (DEBIAN, "bcl"),
+            Subject::DebianOpenMpiOnTcp => (DEBIAN, "tcp"),
+            _ => return None,
+        })
+    }
+
+    /// Whether it is this project, with MPI or without.
+    pub fn is_ours(self) -> bool {
+        self == Subject::Bcl || self.job().is_some_and(|(_, runs_on)| runs_on == "bcl")
     }
 
     /// Whether it shows what the machine can do rather than what someone reaches.

@@ -29,11 +29,27 @@ use node_folder::NodeFolder;
 /// Of the job that a measurement between hosts is.
 const JOB_KEY: &str = "6263206c62656e63686d61726b7320617265206a6f6273206c696b6520616e79";
 
-/// One figure of BCL.
+/// The figures of BCL: one, or one for each size.
 ///
 /// # Errors
 /// When a process cannot start, fails or hangs.
-pub fn measure(work: &'static Work, site: &Site, effort: Effort) -> Result<f64> {
+pub fn measure(work: &'static Work, site: &Site, effort: Effort) -> Result<Vec<f64>> {
+    let sizes = work.kind.sizes().into_iter();
+    sizes
+        .map(|size_bytes| measure_at(work, size_bytes, site, effort))
+        .collect()
+}
+
+fn measure_at(
+    work: &'static Work,
+    size_bytes: Option<usize>,
+    site: &Site,
+    effort: Effort,
+) -> Result<f64> {
+    let iterations = match (work.kind, size_bytes) {
+        (Kind::BySize(series), Some(size_bytes)) => effort.iterations_at(series, size_bytes),
+        _ => effort.iterations(work.kind),
+    };
     let folder = NodeFolder::make()?;
     let ranks = match work.kind {
         Kind::Pairs => 8,
@@ -58,9 +74,10 @@ pub fn measure(work: &'static Work, site: &Site, effort: Effort) -> Result<f64> 
             work,
             rank,
             ranks,
-            iterations: effort.iterations(work.kind),
+            iterations,
             seconds: effort.duration().as_secs(),
             folder,
+            size_bytes,
             nodes: [0, 1].map(|rank| NodeId(site.address(rank))).into(),
         };
         command.args(arguments.to_words());

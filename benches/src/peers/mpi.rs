@@ -1,4 +1,4 @@
-//! MPICH and Open MPI: one small MPI program (`peers/mpi.c`), compiled and started by each.
+//! MPICH and Open MPI as Debian has them: one MPI program (`peers/mpi`), compiled and started by each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,6 +7,7 @@ use crate::command;
 use crate::cores::{Cores, Place};
 use crate::effort::{Effort, LIMIT};
 use crate::error::Result;
+use crate::peers::program;
 use crate::work::Kind;
 
 /// An MPI library as Debian names its tools.
@@ -75,10 +76,8 @@ impl Program {
     pub fn build(library: Library, folder: &Path) -> Result<Self> {
         command::require(library.launcher(false)[0], library.packages())?;
         let path = folder.join(format!("mpi-{}", library.suffix()));
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/mpi.c");
         let mut compiler = Command::new(format!("mpicc.{}", library.suffix()));
-        compiler.arg("-O2").arg("-o").arg(&path).arg(source);
-        command::run(&mut compiler, library.packages(), LIMIT)?;
+        program::compile(&mut compiler, &path, library.packages())?;
         Ok(Self { library, path })
     }
 
@@ -90,12 +89,16 @@ impl Program {
         let iterations = effort.iterations(kind).to_string();
         match kind {
             Kind::Latency { size_bytes } => {
-                self.pair(cores, &["latency", &size_bytes.to_string(), &iterations])
+                self.pair(cores, &["latency", &format!("{size_bytes}:{iterations}")])
             }
-            Kind::Stream { size_bytes, .. } => {
-                self.pair(cores, &["stream", &size_bytes.to_string(), &iterations])
+            Kind::Stream {
+                size_bytes,
+                in_flight,
+            } => {
+                let step = format!("{size_bytes}:{iterations}");
+                self.pair(cores, &["stream", &in_flight.to_string(), &step])
             }
-            Kind::Rate => Ok(self.pair(cores, &["rate", "8", &iterations])? / 1e6),
+            Kind::Rate => Ok(self.pair(cores, &["rate", &format!("8:{iterations}")])? / 1e6),
             Kind::Pairs => {
                 let seconds = effort.duration().as_secs().to_string();
                 Ok(self.crowd(8, cores, &["pairs", "8", &seconds])? / 1e3)

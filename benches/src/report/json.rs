@@ -1,4 +1,4 @@
-//! `results.json`: a list of objects with `work`, `subject`, `value`, `unit`, `runs`.
+//! The rows as JSON: a list of objects with `work`, `subject`, `value`, `unit`, `runs`.
 
 use serde::Serialize;
 
@@ -9,6 +9,9 @@ use crate::results::Results;
 struct Row<'a> {
     work: &'a str,
     subject: &'a str,
+    /// In a work that is done at several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size_bytes: Option<usize>,
     /// The median of `runs`; null if there is none.
     value: Option<f64>,
     unit: &'a str,
@@ -30,6 +33,7 @@ pub fn render(results: &Results) -> serde_json::Result<String> {
         .map(|figures| Row {
             work: figures.work.name,
             subject: figures.subject.name(),
+            size_bytes: figures.size_bytes,
             value: figures.median(),
             unit: figures.work.unit,
             runs: &figures.runs,
@@ -53,4 +57,7 @@ fn each_row_has_the_names_that_readers_rely_on() {
     );
     assert_eq!(rows[1]["failure"], "missing");
     assert!(rows[1]["value"].is_null());
+    let by_size = Results::new(&[crate::work::find("mpi-hosts-alltoall").unwrap()]);
+    let rows: serde_json::Value = serde_json::from_str(&render(&by_size).unwrap()).unwrap();
+    assert_eq!(rows[17]["size_bytes"], 1 << 20);
 }

@@ -1,4 +1,4 @@
-//! `results.md`: the marks first, then every figure, then what was missing.
+//! The report: the marks first, then every figure, then what was missing.
 
 use std::fmt::{Result, Write};
 
@@ -6,31 +6,24 @@ use crate::figure;
 use crate::machine::Machine;
 use crate::results::{Figures, Results};
 use crate::stats::span;
-use crate::subject::Subject;
+use crate::suite::Suite;
 use crate::verdict::judge;
-
-const METHOD: &str = "\
-Everyone in turn in each round; a figure is the median of the rounds. Two processes are pinned to a core
-each, a crowd may use both (`taskset`). Latencies are medians over batches of one run, rates are means.
-All receive into memory of the receiving program; streams send the same buffer again and again, one message in flight,
-between hosts four. Hosts are two network namespaces with a veth between them; lost packets are lost by bpf/faults.bpf.c
-at both ends. fi_pingpong gives means, and for a stream its ping-pong; iperf3 has the congestion control that suits it
-best. The memory of a peer is what the port grows by for each peer after its first: private memory and the segments it may
-write; the page that a peer lends read-only belongs to the peer. The means need a quiet machine.";
+use crate::work::Work;
 
 /// The whole report.
-pub fn render(results: &Results, machine: &Machine) -> String {
+pub fn render(results: &Results, machine: &Machine, suite: &Suite) -> String {
     let mut text = String::new();
-    write_report(&mut text, results, machine).expect("a String takes all that is written to it");
+    write_report(&mut text, results, machine, suite)
+        .expect("a String takes all that is written to it");
     text
 }
 
-fn write_report(out: &mut String, results: &Results, machine: &Machine) -> Result {
-    writeln!(out, "# BCL, the machine and the others\n")?;
+fn write_report(out: &mut String, results: &Results, machine: &Machine, suite: &Suite) -> Result {
+    writeln!(out, "# {}\n", suite.title)?;
     for (name, value) in &machine.facts {
         writeln!(out, "- {name}: {value}")?;
     }
-    writeln!(out, "\n{METHOD}\n")?;
+    writeln!(out, "\n{}\n", suite.method)?;
     write_marks(out, results)?;
     write_figures(out, results)?;
     write_failures(out, results)
@@ -38,35 +31,44 @@ fn write_report(out: &mut String, results: &Results, machine: &Machine) -> Resul
 
 fn write_marks(out: &mut String, results: &Results) -> Result {
     writeln!(out, "## Marks\n")?;
-    writeln!(out, "| work | BCL | mark | against | ratio | |")?;
+    writeln!(out, "| work | ours | mark | against | ratio | |")?;
     writeln!(out, "|---|---:|---|---|---:|---|")?;
     for work in results.works() {
-        let ours = results.median(work.name, Subject::Bcl);
-        let ours = ours.map_or("not measured".into(), |value| {
-            format!("{} {}", figure::text(value), work.unit)
-        });
         for (index, mark) in work.marks.iter().enumerate() {
-            let (title, ours) = if index == 0 {
-                (work.title, ours.as_str())
-            } else {
-                ("", "")
-            };
-            write!(out, "| {title} | {ours} | {} |", mark.text)?;
+            let title = if index == 0 { work.title } else { "" };
             let Some(verdict) = judge(results, work, mark) else {
-                writeln!(out, " | | not judged |")?;
+                let ours = unjudged(results, work);
+                writeln!(out, "| {title} | {ours} | {} | | | not judged |", mark.text)?;
                 continue;
             };
-            let reference = figure::text(verdict.reference);
-            match &verdict.against {
-                Some(who) => write!(out, " {who} {reference} {}", work.unit)?,
-                None => write!(out, " {reference} {}", work.unit)?,
-            }
+            let at = verdict
+                .size_bytes
+                .map_or(String::new(), |size| format!(" at {}", figure::size(size)));
+            let ours = format!("{} {}{at}", figure::text(verdict.ours), work.unit);
+            let reference = format!("{} {}", figure::text(verdict.reference), work.unit);
+            let against = verdict
+                .against
+                .map_or(reference.clone(), |who| format!("{who} {reference}"));
             let ratio = verdict.ratio.map_or(String::new(), |r| format!("{r:.2}"));
             let outcome = if verdict.met { "pass" } else { "**miss**" };
-            writeln!(out, " | {ratio} | {outcome} |")?;
+            writeln!(
+                out,
+                "| {title} | {ours} | {} | {against} | {ratio} | {outcome} |",
+                mark.text
+            )?;
         }
     }
     writeln!(out)
+}
+
+/// What is there of ours although it could not be compared.
+fn unjudged(results: &Results, work: &Work) -> String {
+    let ours = results.of(work.name).find(|f| f.subject == work.ours());
+    match ours.and_then(Figures::median) {
+        None => "not measured".into(),
+        Some(_) if work.kind.sizes().len() > 1 => "see the figures".into(),
+        Some(value) => format!("{} {}", figure::text(value), work.unit),
+    }
 }
 
 fn write_figures(out: &mut String, results: &Results) -> Result {
@@ -78,9 +80,12 @@ fn write_figures(out: &mut String, results: &Results) -> Result {
         else {
             continue;
         };
+        let size = figures
+            .size_bytes
+            .map_or(String::new(), |size| format!(", {}", figure::size(size)));
         writeln!(
             out,
-            "| {} | {} | {} | {} | {} | {} |",
+            "| {}{size} | {} | {} | {} | {} | {} |",
             figures.work.name,
             figures.subject,
             figure::text(median),
@@ -93,11 +98,13 @@ fn write_figures(out: &mut String, results: &Results) -> Result {
 }
 
 fn write_failures(out: &mut String, results: &Results) -> Result {
-    let failed: Vec<(&Figures, &String)> = results
+    let mut failed: Vec<(&Figures, &String)> = results
         .figures
         .iter()
         .filter_map(|figures| Some((figures, figures.failure.as_ref()?)))
         .collect();
+    // All sizes of a run have the same reason.
+    failed.dedup_by_key(|(figures, _)| (figures.work.name, figures.subject));
     if failed.is_empty() {
         return Ok(());
     }
@@ -121,14 +128,35 @@ fn marks_figures_and_failures_are_all_said() {
     let machine = Machine {
         facts: vec![("kernel", "6.18".into())],
     };
-    let report = render(&results, &machine);
+    let report = render(&results, &machine, &crate::suite::BCL);
     for expected in [
         "- kernel: 6.18",
         "| 2000 k messages/s | at or above Open MPI | Open MPI 1700 k messages/s | 1.18 | pass |",
-        "| at least 10x MPICH's | | | not judged |",
+        "|  | 2000 k messages/s | at least 10x MPICH's | | | not judged |",
         "| pairs | Open MPI | 1700 | 1000 | 1800 | k messages/s |",
         "- pairs, MPICH: mpiexec.mpich is not installed",
     ] {
         assert!(report.contains(expected), "{expected} is not in\n{report}");
     }
+}
+
+#[test]
+fn what_goes_by_size_says_at_which_and_fails_once() {
+    let mut results = Results::new(&[crate::work::find("mpi-hosts-allreduce").unwrap()]);
+    let (ours, tcp) = results.figures.split_at_mut(18);
+    for (figures, factor) in ours
+        .iter_mut()
+        .map(|f| (f, 1.0))
+        .chain(tcp.iter_mut().map(|f| (f, 2.0)))
+    {
+        figures.runs = vec![factor * figures.size_bytes.unwrap() as f64];
+        figures.failure = Some("one round hung".into());
+    }
+    let machine = Machine { facts: Vec::new() };
+    let report = render(&results, &machine, &crate::suite::MPI);
+    let mark = "at 1 MiB | below MPICH on tcp at every size | MPICH 4.3.2 on tcp";
+    assert!(report.contains(mark), "{report}");
+    let row = "| mpi-hosts-allreduce, 4 KiB | MPICH 4.3.2 on bcl | 4096 |";
+    assert!(report.contains(row), "{report}");
+    assert_eq!(report.matches("one round hung").count(), 2, "{report}");
 }

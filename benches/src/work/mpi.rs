@@ -1,0 +1,319 @@
+//! Section 5 of issue 39 as a table: MPI libraries on BCL, on what else they can run on, and BCL without them.
+
+use super::Compare::{AtLeast, AtMost, Below};
+use super::Reference::Best;
+use super::{Compare, Kind, Mark, Reference, Series, Wire, Work, mark};
+use crate::subject::Subject::{
+    self, Bcl, DebianOpenMpiOnBcl, DebianOpenMpiOnTcp, MpichOnBcl, MpichOnTcp, MpichOwn,
+    OpenMpiOnBcl, OpenMpiOnUcx, OpenMpiOwn,
+};
+
+const WIRE: Wire = Wire {
+    mtu: 1500,
+    loss_ppm: None,
+};
+const WIDE_WIRE: Wire = Wire { mtu: 9000, ..WIRE };
+
+const SHORT: usize = 8;
+const LONG: usize = 1 << 20;
+
+const LATENCY: Kind = Kind::BySize(Series::Latency);
+/// As in the other tables: on one node a second message in flight would measure the cache.
+const STREAM_OF_HOSTS: Kind = Kind::BySize(Series::Stream { in_flight: 4 });
+const STREAM_OF_NODE: Kind = Kind::BySize(Series::Stream { in_flight: 1 });
+
+const BETWEEN_HOSTS: &[Subject] = &[MpichOnBcl, Bcl, MpichOnTcp];
+const IN_NODE: &[Subject] = &[MpichOnBcl, Bcl, MpichOwn];
+const OVERSUBSCRIBED: &[Subject] = &[MpichOnBcl, MpichOwn, OpenMpiOwn];
+const OVERSUBSCRIBED_OPEN_MPI: &[Subject] = &[OpenMpiOnBcl, MpichOwn, OpenMpiOwn];
+
+const NEAR_RAW: Mark = mark_at(
+    LONG,
+    "1 MiB: at least 0.95x raw BCL",
+    AtLeast,
+    0.95,
+    Best(&[Bcl]),
+);
+const FASTER_THAN_TCP: &[Mark] = &[mark(
+    "below MPICH on tcp at every size",
+    Below,
+    1.0,
+    Best(&[MpichOnTcp]),
+)];
+const NOT_BELOW_TCP: &[Mark] = &[mark(
+    "not below tcp",
+    AtLeast,
+    1.0,
+    Best(&[DebianOpenMpiOnTcp]),
+)];
+const NOT_ABOVE_TCP: &[Mark] = &[mark(
+    "not above tcp",
+    AtMost,
+    1.0,
+    Best(&[DebianOpenMpiOnTcp]),
+)];
+const NEAR_SHARED_MEMORY: &[Mark] = &[mark(
+    "within 3x of the best shared memory of their own",
+    AtMost,
+    3.0,
+    Best(&[MpichOwn, OpenMpiOwn]),
+)];
+
+/// The rows.
+pub const WORKS: &[Work] = &[
+    Work {
+        name: "mpi-hosts-latency",
+        title: "MPICH, hosts: one way",
+        unit: "us",
+        kind: LATENCY,
+        wire: Some(WIRE),
+        subjects: BETWEEN_HOSTS,
+        marks: &[
+            mark_at(
+                SHORT,
+                "8 B: at most 1.30x raw BCL",
+                AtMost,
+                1.30,
+                Best(&[Bcl]),
+            ),
+            mark_at(SHORT, "8 B: 0.8x tcp", AtMost, 0.8, Best(&[MpichOnTcp])),
+        ],
+    },
+    Work {
+        name: "mpi-hosts-stream-1500",
+        title: "MPICH, hosts: stream, MTU 1500",
+        unit: "MB/s",
+        kind: STREAM_OF_HOSTS,
+        wire: Some(WIRE),
+        subjects: BETWEEN_HOSTS,
+        marks: &[NEAR_RAW],
+    },
+    Work {
+        name: "mpi-hosts-stream-9000",
+        title: "MPICH, hosts: stream, MTU 9000",
+        unit: "MB/s",
+        kind: STREAM_OF_HOSTS,
+        wire: Some(WIDE_WIRE),
+        subjects: BETWEEN_HOSTS,
+        marks: &[
+            NEAR_RAW,
+            mark_at(LONG, "1 MiB: 1.5x tcp", AtLeast, 1.5, Best(&[MpichOnTcp])),
+        ],
+    },
+    Work {
+        name: "mpi-node-latency-openmpi",
+        title: "Open MPI, node: one way",
+        unit: "us",
+        kind: LATENCY,
+        wire: None,
+        subjects: &[OpenMpiOnBcl, Bcl, OpenMpiOnUcx, OpenMpiOwn],
+        marks: &[mark_at(
+            SHORT,
+            "8 B: 1.5x UCX shared memory",
+            AtMost,
+            1.5,
+            Best(&[OpenMpiOnUcx]),
+        )],
+    },
+    Work {
+        name: "mpi-node-latency",
+        title: "MPICH, node: one way",
+        unit: "us",
+        kind: LATENCY,
+        wire: None,
+        subjects: IN_NODE,
+        marks: &[mark_at(
+            SHORT,
+            "8 B: 1.3x MPICH's own",
+            AtMost,
+            1.3,
+            Best(&[MpichOwn]),
+        )],
+    },
+    Work {
+        name: "mpi-node-stream",
+        title: "MPICH, node: stream",
+        unit: "MB/s",
+        kind: STREAM_OF_NODE,
+        wire: None,
+        subjects: IN_NODE,
+        marks: &[mark_at(
+            LONG,
+            "1 MiB: at least MPICH's own",
+            AtLeast,
+            1.0,
+            Best(&[MpichOwn]),
+        )],
+    },
+    Work {
+        name: "mpi-hosts-rate-8",
+        title: "MPICH, hosts: message rate, 8 B",
+        unit: "M/s",
+        kind: Kind::Rate,
+        wire: Some(WIRE),
+        subjects: BETWEEN_HOSTS,
+        marks: &[mark("2x tcp", AtLeast, 2.0, Best(&[MpichOnTcp]))],
+    },
+    collective(
+        "mpi-hosts-allreduce",
+        "MPICH, 2 hosts x 2: allreduce",
+        Series::Allreduce,
+    ),
+    collective(
+        "mpi-hosts-alltoall",
+        "MPICH, 2 hosts x 2: alltoall",
+        Series::Alltoall,
+    ),
+    rate_of_hpcc("hpcc-hpl", "hpcc: HPL", "Gflop/s", ("HPL_Tflops", 1e3)),
+    rate_of_hpcc("hpcc-ptrans", "hpcc: PTRANS", "MB/s", ("PTRANS_GBs", 1e3)),
+    rate_of_hpcc(
+        "hpcc-random-access",
+        "hpcc: random access",
+        "M updates/s",
+        ("MPIRandomAccess_GUPs", 1e3),
+    ),
+    rate_of_hpcc(
+        "hpcc-random-access-lcg",
+        "hpcc: random access, LCG",
+        "M updates/s",
+        ("MPIRandomAccess_LCG_GUPs", 1e3),
+    ),
+    rate_of_hpcc("hpcc-fft", "hpcc: FFT", "Gflop/s", ("MPIFFT_Gflops", 1.0)),
+    time_of_hpcc(
+        "hpcc-ping-pong-latency",
+        "hpcc: ping-pong, slowest pair",
+        "MaxPingPongLatency_usec",
+    ),
+    time_of_hpcc(
+        "hpcc-ring-latency",
+        "hpcc: ring of ranks, 8 B",
+        "NaturallyOrderedRingLatency_usec",
+    ),
+    time_of_hpcc(
+        "hpcc-random-ring-latency",
+        "hpcc: random ring, 8 B",
+        "RandomlyOrderedRingLatency_usec",
+    ),
+    rate_of_hpcc(
+        "hpcc-ping-pong-stream",
+        "hpcc: long ping-pong, slowest pair",
+        "MB/s",
+        ("MinPingPongBandwidth_GBytes", 1e3),
+    ),
+    rate_of_hpcc(
+        "hpcc-ring-stream",
+        "hpcc: ring of ranks, long",
+        "MB/s",
+        ("NaturallyOrderedRingBandwidth_GBytes", 1e3),
+    ),
+    rate_of_hpcc(
+        "hpcc-random-ring-stream",
+        "hpcc: random ring, long",
+        "MB/s",
+        ("RandomlyOrderedRingBandwidth_GBytes", 1e3),
+    ),
+    oversubscribed(
+        "mpi-crowd-storm",
+        "MPICH, 8 ranks on 2 cores: storm",
+        "storm",
+        OVERSUBSCRIBED,
+    ),
+    oversubscribed(
+        "mpi-crowd-collectives",
+        "MPICH, 8 ranks on 2 cores: collectives",
+        "collectives",
+        OVERSUBSCRIBED,
+    ),
+    oversubscribed(
+        "mpi-crowd-storm-openmpi",
+        "Open MPI, 8 ranks on 2 cores: storm",
+        "storm",
+        OVERSUBSCRIBED_OPEN_MPI,
+    ),
+    oversubscribed(
+        "mpi-crowd-collectives-openmpi",
+        "Open MPI, 8 ranks on 2 cores: collectives",
+        "collectives",
+        OVERSUBSCRIBED_OPEN_MPI,
+    ),
+];
+
+const fn mark_at(
+    size_bytes: usize,
+    text: &'static str,
+    compare: Compare,
+    factor: f64,
+    reference: Reference,
+) -> Mark {
+    Mark {
+        size_bytes: Some(size_bytes),
+        ..mark(text, compare, factor, reference)
+    }
+}
+
+const fn collective(name: &'static str, title: &'static str, series: Series) -> Work {
+    Work {
+        name,
+        title,
+        unit: "us",
+        kind: Kind::BySize(series),
+        wire: Some(WIRE),
+        subjects: &[MpichOnBcl, MpichOnTcp],
+        marks: FASTER_THAN_TCP,
+    }
+}
+
+const fn rate_of_hpcc(
+    name: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    (figure, times): (&'static str, f64),
+) -> Work {
+    hpcc(
+        name,
+        title,
+        unit,
+        Kind::Hpcc { figure, times },
+        NOT_BELOW_TCP,
+    )
+}
+
+const fn time_of_hpcc(name: &'static str, title: &'static str, figure: &'static str) -> Work {
+    let kind = Kind::Hpcc { figure, times: 1.0 };
+    hpcc(name, title, "us", kind, NOT_ABOVE_TCP)
+}
+
+const fn hpcc(
+    name: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    kind: Kind,
+    marks: &'static [Mark],
+) -> Work {
+    Work {
+        name,
+        title,
+        unit,
+        kind,
+        wire: Some(WIRE),
+        subjects: &[DebianOpenMpiOnBcl, DebianOpenMpiOnTcp],
+        marks,
+    }
+}
+
+const fn oversubscribed(
+    name: &'static str,
+    title: &'static str,
+    program: &'static str,
+    subjects: &'static [Subject],
+) -> Work {
+    Work {
+        name,
+        title,
+        unit: "s",
+        kind: Kind::Program(program),
+        wire: None,
+        subjects,
+        marks: NEAR_SHARED_MEMORY,
+    }
+}
