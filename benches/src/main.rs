@@ -114,7 +114,7 @@ fn all_of_ours_measured(results: &Results) -> Result<()> {
     let failed = results
         .figures
         .iter()
-        .find(|figures| figures.subject == figures.work.ours() && figures.runs.is_empty());
+        .find(|figures| figures.subject.is_ours() && figures.runs.is_empty());
     failed.map_or(Ok(()), |figures| {
         Err(Error::NotMeasured {
             work: figures.work.name,

@@ -53,7 +53,7 @@ fn judge_at(
     mark: &Mark,
     size_bytes: Option<usize>,
 ) -> Option<Verdict> {
-    let ours = results.median(work.name, work.ours(), size_bytes)?;
+    let ours = results.median(work.name, work.judged_by(mark), size_bytes)?;
     let (against, reference) = reference(results, work, mark, size_bytes)?;
     Some(Verdict {
         size_bytes,
@@ -180,6 +180,22 @@ mod tests {
         let verdict = judge(&results, work, &work.marks[1]).unwrap();
         assert!(verdict.met && verdict.ratio == Some(1.51), "{verdict:?}");
         assert_eq!(judge(&results, work, &work.marks[0]), None);
+    }
+
+    #[test]
+    fn a_mark_of_another_of_ours_takes_its_figure() {
+        let work = find("mpi-crowd-storm").unwrap();
+        let medians = [
+            (Subject::MpichOnBcl, 9.0),
+            (Subject::OpenMpiOnBcl, 4.0),
+            (Subject::MpichOwn, 50.0),
+            (Subject::OpenMpiOwn, 2.0),
+        ];
+        let results = results(work.name, &medians);
+        let [of_mpich, of_open_mpi] =
+            [0, 1].map(|at| judge(&results, work, &work.marks[at]).unwrap());
+        assert!(!of_mpich.met && of_open_mpi.met);
+        assert_eq!((of_mpich.ratio, of_open_mpi.ratio), (Some(4.5), Some(2.0)));
     }
 
     #[test]

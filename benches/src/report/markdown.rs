@@ -8,7 +8,7 @@ use crate::results::{Figures, Results};
 use crate::stats::span;
 use crate::suite::Suite;
 use crate::verdict::judge;
-use crate::work::Work;
+use crate::work::{Mark, Work};
 
 /// The whole report.
 pub fn render(results: &Results, machine: &Machine, suite: &Suite) -> String {
@@ -37,7 +37,7 @@ fn write_marks(out: &mut String, results: &Results) -> Result {
         for (index, mark) in work.marks.iter().enumerate() {
             let title = if index == 0 { work.title } else { "" };
             let Some(verdict) = judge(results, work, mark) else {
-                let ours = unjudged(results, work);
+                let ours = unjudged(results, work, mark);
                 writeln!(out, "| {title} | {ours} | {} | | | not judged |", mark.text)?;
                 continue;
             };
@@ -62,8 +62,10 @@ fn write_marks(out: &mut String, results: &Results) -> Result {
 }
 
 /// What is there of ours although it could not be compared.
-fn unjudged(results: &Results, work: &Work) -> String {
-    let ours = results.of(work.name).find(|f| f.subject == work.ours());
+fn unjudged(results: &Results, work: &Work, mark: &Mark) -> String {
+    let ours = results
+        .of(work.name)
+        .find(|f| f.subject == work.judged_by(mark));
     match ours.and_then(Figures::median) {
         None => "not measured".into(),
         Some(_) if work.kind.sizes().len() > 1 => "see the figures".into(),

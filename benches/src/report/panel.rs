@@ -32,7 +32,7 @@ impl Bar {
     /// The median of a subject.
     pub fn of_subject(subject: Subject, value: f64) -> Self {
         let colour = match subject {
-            Subject::Bcl => OURS,
+            ours if ours.is_ours() => OURS,
             limit if limit.is_limit() => LIMIT,
             _ => OTHERS,
         };

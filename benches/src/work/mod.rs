@@ -39,10 +39,12 @@ pub struct Wire {
     pub loss_ppm: Option<u32>,
 }
 
-/// What our figure has to be.
+/// What a figure of ours has to be.
 pub struct Mark {
     /// The mark in the words of the issue.
     pub text: &'static str,
+    /// Whose figure has to meet it, if not that of the first of the work.
+    pub subject: Option<Subject>,
     /// At which size, in a work that is done at several; at each if none is said.
     pub size_bytes: Option<usize>,
     /// How the two figures compare.
@@ -70,15 +72,21 @@ impl Work {
         self.marks.iter().any(|mark| mark.compare.wants_less())
     }
 
-    /// Whose figure has to meet the marks.
+    /// Whose figure has to meet a mark that names nobody.
     pub fn ours(&self) -> Subject {
         self.subjects[0]
+    }
+
+    /// Whose figure has to meet `mark`.
+    pub fn judged_by(&self, mark: &Mark) -> Subject {
+        mark.subject.unwrap_or(self.ours())
     }
 }
 
 const fn mark(text: &'static str, compare: Compare, factor: f64, reference: Reference) -> Mark {
     Mark {
         text,
+        subject: None,
         size_bytes: None,
         compare,
         factor,
@@ -135,6 +143,13 @@ fn every_row_measures_us_first_and_has_a_mark() {
         assert!(work.ours().is_ours(), "{}", work.name);
         assert!(!work.marks.is_empty(), "{}", work.name);
         for mark in work.marks {
+            assert!(
+                mark.subject
+                    .is_none_or(|subject| subject.is_ours() && work.subjects.contains(&subject)),
+                "{}: {} is asked of someone else",
+                work.name,
+                mark.text
+            );
             assert!(
                 mark.size_bytes
                     .is_none_or(|size| work.kind.sizes().contains(&Some(size))),
