@@ -19,6 +19,7 @@ TESTS := cargo nextest run --workspace --locked --cargo-quiet
 # Two at a time for each processor: most wait half of their time. What needs more says so in .config/nextest.toml.
 NEXTEST := $(TESTS) --status-level fail --final-status-level fail --test-threads $(shell echo $$((2 * $$(nproc))))
 MPI_PART := mpich-4.3.2 openmpi-5.0.11
+MPI_BENCH := mpich-4.3.2 openmpi-5.0.11 debian-openmpi-4.1.4
 MPI_PART_PROGRAMS := pingpong,probe,cancel,storm,collectives,rma,atomics
 comma := ,
 space := $(subst ,, )
@@ -104,6 +105,11 @@ rules: bootstrap-test ## which test names which rule of spec/semantics.md; fails
 
 bench: build bootstrap-bench ## BCL, the machine's limits and other libraries in turn: target/bench/results.md, .svg, .json
 	scripts/own-network $(BUILT)/bcl-bench --out $(TARGET)/bench
+
+bench-mpi: build bootstrap-mpi ## MPI libraries on BCL, on TCP and on shared memory of their own, and BCL without them: target/bench/mpi.md, .svg, .json; needs root
+	@testing/mpi/install $(TARGET)/mpi $(MPI_BENCH)
+	@$(MAKE) --silent mpi-provider
+	scripts/own-network $(BUILT)/bcl-bench mpi --out $(TARGET)/bench --libraries $(TARGET)/mpi
 
 fmt: bootstrap-ci ## formats the code
 	cargo fmt --all
