@@ -69,6 +69,7 @@ impl Engine {
             Purpose::Message {
                 kept: Some(kept), ..
             } => {
+                self.kept -= 1;
                 self.kept_bytes -= kept.len();
                 // Its send is complete: the next one tells.
                 peer.untold = result.err().or(peer.untold);

@@ -68,7 +68,8 @@ pub struct Engine {
     waiting: VecDeque<PeerNumber>,
     completions: VecDeque<Completion>,
     budget: Budget,
-    /// Of the bytes of messages kept for programs whose sends are complete.
+    /// Messages that are kept for programs whose sends are complete; and their bytes.
+    kept: usize,
     kept_bytes: usize,
     scratch: Box<[u8; SYSTEM_MAX]>,
     /// Of atomic operations.
@@ -100,6 +101,7 @@ impl Engine {
             completions: VecDeque::new(),
             budget: Budget::default(),
             unasked: 0,
+            kept: 0,
             kept_bytes: 0,
             scratch: Box::new([0; SYSTEM_MAX]),
             elements: Vec::new(),
@@ -142,6 +144,6 @@ impl Engine {
 
     /// Whether sends have ended for the program whose message is still here.
     pub fn owes_messages(&self) -> bool {
-        self.kept_bytes > 0 || !self.waiting.is_empty()
+        self.kept > 0 || !self.waiting.is_empty()
     }
 }

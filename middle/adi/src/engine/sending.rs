@@ -257,6 +257,7 @@ impl Engine {
         unsafe { outgoing.memory.gather(&mut copy) };
         outgoing.memory = Memory::to_read(copy.as_ptr(), copy.len());
         if let Purpose::Message { kept, .. } = &mut outgoing.purpose {
+            self.kept += 1;
             self.kept_bytes += copy.len();
             *kept = Some(copy);
         }

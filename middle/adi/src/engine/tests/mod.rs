@@ -214,3 +214,16 @@ fn what_was_refused_costs_nothing_and_few_are_asked_for() {
     world.settle();
     assert_eq!(world.kept_bytes(1), 8000);
 }
+
+/// ADI-6.4: who closes waits for every message whose send is complete, be it empty.
+#[test]
+fn what_is_kept_is_owed_however_short_it_is() {
+    for len in [0, 1] {
+        let mut world = World::new();
+        world.step(Step::send(0, 1, 1, len));
+        assert!(world.owes_messages(0), "{len} bytes");
+        world.step(Step::receive(1, None, 1, len));
+        world.settle();
+        assert!(!world.owes_messages(0), "{len} bytes");
+    }
+}

@@ -556,6 +556,10 @@ impl World {
         self.network.borrow().asking
     }
 
+    pub fn owes_messages(&self, at: usize) -> bool {
+        self.parties[at].engine.owes_messages()
+    }
+
     pub fn granted_bytes(&self, at: usize) -> usize {
         self.parties[at].engine.depths().granted_bytes
     }
