@@ -1,47 +1,73 @@
-//! The text beside an error, where programs look for data of a provider's, and back from there when they ask what it means.
+//! What went wrong, in words. A program finds a number in `prov_errno`, and asks `fi_cq_strerror` or `fi_eq_strerror` what it means.
+//!
+//! The words do not go into `err_data`: many programs leave the fields in which they would offer memory for that as they lay on
+//! their stack.
 
+use std::collections::VecDeque;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::abi::fi_version;
 use crate::host::Host;
 
-/// The fields of an error's entry in which a program offers memory for the text, or gets a pointer to ours.
-#[derive(Debug)]
-pub struct Offered {
-    /// `err_data`
-    pub place: *mut *mut c_void,
-    /// `err_data_size`
-    pub len: *mut usize,
+/// The texts of a queue's last errors.
+#[derive(Debug, Default)]
+pub struct Texts {
+    kept: VecDeque<CString>,
+    /// Errors so far.
+    count: u32,
 }
 
-impl Offered {
-    /// Puts a text into the program's memory, as much as there is room for, or into `kept`, which is to stay as it is until
-    /// the program reads on.
+/// So many are known; who reads more errors before asking what one means gets what libfabric says of its number.
+const KEPT_MAX: usize = 64;
+/// Where their numbers begin, far above those of `FI_E...`, and how many there are before they begin again.
+const FIRST: c_int = 1_000_000;
+const NUMBERS: u32 = 1_000_000;
+
+impl Texts {
+    /// Keeps a text, and gives it a number.
+    pub fn keep(&mut self, text: &str) -> c_int {
+        if self.kept.len() == KEPT_MAX {
+            self.kept.pop_front();
+        }
+        let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+        self.kept.push_back(text);
+        self.count = (self.count + 1) % NUMBERS;
+        self.number_of(self.kept.len() - 1)
+    }
+
+    fn number_of(&self, at: usize) -> c_int {
+        let before_last = (self.kept.len() - 1 - at) as u32;
+        FIRST + ((self.count + NUMBERS - before_last) % NUMBERS) as c_int
+    }
+
+    fn find(&self, number: c_int) -> Option<&CStr> {
+        let at = (0..self.kept.len()).find(|&at| self.number_of(at) == number)?;
+        Some(&self.kept[at])
+    }
+
+    /// The text of a number, or what libfabric says of it. It is copied into the buffer, if there is one; else it stays where it is
+    /// for [`KEPT_MAX`] errors.
     ///
     /// # Safety
-    /// The fields are valid, and so is the memory if the program is of a version that offers some.
-    pub unsafe fn put(&self, text: &str, api_version: u32, kept: &mut CString) {
-        let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-        // SAFETY: by the contract.
-        unsafe {
-            // Before 1.5 programs offered no memory, and what is in these fields is anything.
-            let room = if api_version < fi_version(1, 5) {
-                0
-            } else {
-                self.len.read()
-            };
-            if room > 0 && !self.place.read().is_null() {
-                let len = fitting(text.as_bytes(), room);
-                let place = self.place.read().cast::<u8>();
-                place.copy_from_nonoverlapping(text.as_ptr().cast(), len);
-                place.add(len).write(0);
-                self.len.write(len + 1);
-            } else {
-                *kept = text;
-                self.place.write(kept.as_ptr().cast_mut().cast());
-                self.len.write(kept.as_bytes_with_nul().len());
-            }
+    /// The buffer is null or has room for `len` bytes.
+    pub unsafe fn get(&self, number: c_int, buffer: *mut c_char, len: usize) -> *const c_char {
+        let text = match (self.find(number), Host::get()) {
+            (Some(text), _) => text.as_ptr(),
+            // SAFETY: a number is all it takes, and what libfabric says stays where it is.
+            (None, Some(host)) => unsafe { (host.strerror)(number.saturating_abs()) },
+            (None, None) => c"an error of the provider bcl".as_ptr(),
+        };
+        if buffer.is_null() || len == 0 {
+            return text;
         }
+        // SAFETY: a text, and by the contract.
+        unsafe {
+            let bytes = CStr::from_ptr(text).to_bytes();
+            let fits = fitting(bytes, len);
+            buffer.copy_from(bytes.as_ptr().cast(), fits);
+            buffer.add(fits).write(0);
+        }
+        buffer
     }
 }
 
@@ -54,32 +80,28 @@ fn fitting(text: &[u8], room: usize) -> usize {
     len
 }
 
-/// `fi_cq_strerror` and `fi_eq_strerror`: our text if the program has kept it, else what libfabric says of the number. It is
-/// copied into the buffer, if there is one.
-///
-/// # Safety
-/// `err_data` is null or a text of ours, and the buffer has room.
-pub unsafe fn get(
-    number: c_int,
-    err_data: *const c_void,
-    buffer: *mut c_char,
-    len: usize,
-) -> *const c_char {
-    // SAFETY: by the contract; what libfabric says stays where it is.
-    unsafe {
-        let text = match Host::get() {
-            _ if !err_data.is_null() => err_data.cast::<c_char>(),
-            Some(host) => (host.strerror)(number.saturating_abs()),
-            None => c"an error of the provider bcl".as_ptr(),
-        };
-        if buffer.is_null() || len == 0 {
-            return text;
+/// The fields of an error's entry that are for data of a provider's.
+#[derive(Debug)]
+pub struct ErrData {
+    /// `err_data`
+    pub place: *mut *mut c_void,
+    /// `err_data_size`
+    pub len: *mut usize,
+}
+
+impl ErrData {
+    /// Says that there is none.
+    ///
+    /// # Safety
+    /// The fields are valid as a program of this version has them.
+    pub unsafe fn put_none(&self, api_version: u32) {
+        // SAFETY: by the contract. Before 1.5 there was no length; since then the place is the program's.
+        unsafe {
+            match api_version < fi_version(1, 5) {
+                true => self.place.write(std::ptr::null_mut()),
+                false => self.len.write(0),
+            }
         }
-        let bytes = CStr::from_ptr(text).to_bytes();
-        let fits = fitting(bytes, len);
-        buffer.copy_from(bytes.as_ptr().cast(), fits);
-        buffer.add(fits).write(0);
-        buffer
     }
 }
 
@@ -88,61 +110,75 @@ mod tests {
     use super::*;
     use std::ptr;
 
-    /// What a program of this version gets that offers so many bytes.
-    fn put(text: &str, room: usize, api_version: u32) -> (String, bool) {
-        let mut memory = [b'#'; 64];
-        let mut place: *mut c_void = memory.as_mut_ptr().cast();
-        let mut len = room;
-        let mut kept = CString::default();
-        let offered = Offered {
+    fn get(texts: &Texts, number: c_int) -> &CStr {
+        // SAFETY: without a buffer; the text stays while it is looked at.
+        unsafe { CStr::from_ptr(texts.get(number, ptr::null_mut(), 0)) }
+    }
+
+    #[test]
+    fn the_last_texts_are_had_by_number() {
+        let mut texts = Texts::default();
+        let numbers: Vec<c_int> = (0..100)
+            .map(|error| texts.keep(&format!("error\0{error}")))
+            .collect();
+        for (error, &number) in numbers.iter().enumerate() {
+            let is_kept = error >= 100 - KEPT_MAX;
+            let expected = CString::new(format!("error {error}")).unwrap();
+            assert_eq!(get(&texts, number) == &*expected, is_kept, "{error}");
+        }
+        assert!(!get(&texts, 1).is_empty());
+    }
+
+    #[test]
+    fn numbers_begin_again_and_none_is_given_twice_meanwhile() {
+        let mut texts = Texts {
+            count: NUMBERS - 2,
+            ..Texts::default()
+        };
+        let numbers = [1, 2, 3].map(|error| texts.keep(&error.to_string()));
+        assert_eq!(numbers, [FIRST + 999_999, FIRST, FIRST + 1]);
+        assert_eq!(
+            numbers.map(|number| get(&texts, number)),
+            [c"1", c"2", c"3"]
+        );
+    }
+
+    #[test]
+    fn a_text_is_cut_to_the_buffer_between_characters() {
+        let mut texts = Texts::default();
+        let number = texts.keep("aä");
+        let mut buffer = [b'#' as c_char; 4];
+        let start = buffer.as_mut_ptr();
+        // SAFETY: room for more than that.
+        unsafe {
+            assert_eq!(texts.get(number, start, 3), start.cast_const());
+            assert_eq!(CStr::from_ptr(start), c"a");
+        }
+        assert_eq!(buffer[3], b'#' as c_char);
+    }
+
+    /// What a program of this version finds, where nothing was in order before.
+    fn put_none(api_version: u32) -> (*mut c_void, usize) {
+        let (mut place, mut len) = (ptr::without_provenance_mut(7), 9);
+        let err_data = ErrData {
             place: &raw mut place,
             len: &raw mut len,
         };
-        // SAFETY: as much memory as it says, or more.
-        let text = unsafe {
-            offered.put(text, api_version, &mut kept);
-            CStr::from_ptr(place.cast()).to_str().unwrap().to_owned()
-        };
-        assert_eq!(len, text.len() + 1);
-        assert!(
-            memory[room..].iter().all(|byte| *byte == b'#'),
-            "beyond what was offered"
-        );
-        (text, memory[0] == b'#')
+        // SAFETY: both are there.
+        unsafe { err_data.put_none(api_version) };
+        (place, len)
     }
 
     #[test]
-    fn a_text_goes_where_the_program_offers_memory() {
+    fn no_data_are_put_where_the_program_may_have_no_memory() {
+        assert_eq!(put_none(fi_version(1, 4)), (ptr::null_mut(), 9));
         assert_eq!(
-            put("no room", 64, fi_version(1, 5)),
-            ("no room".into(), false)
-        );
-        assert_eq!(put("no room", 3, fi_version(2, 0)), ("no".into(), false));
-        assert_eq!(put("aä", 3, fi_version(2, 0)), ("a".into(), false));
-        assert_eq!(
-            put("no\0room", 0, fi_version(2, 0)),
-            ("no room".into(), true)
+            put_none(fi_version(1, 5)),
+            (ptr::without_provenance_mut(7), 0)
         );
         assert_eq!(
-            put("no room", 64, fi_version(1, 4)),
-            ("no room".into(), true)
+            put_none(fi_version(2, 5)),
+            (ptr::without_provenance_mut(7), 0)
         );
-    }
-
-    #[test]
-    fn a_text_is_had_back() {
-        let mut buffer = [0; 4];
-        let start = buffer.as_mut_ptr();
-        let text = c"broken";
-        // SAFETY: a text, and room for so many.
-        unsafe {
-            assert_eq!(
-                get(0, text.as_ptr().cast(), ptr::null_mut(), 0),
-                text.as_ptr()
-            );
-            assert_eq!(get(0, text.as_ptr().cast(), start, 4), start.cast_const());
-            assert_eq!(CStr::from_ptr(start), c"bro");
-            assert!(!get(1, ptr::null(), ptr::null_mut(), 0).is_null());
-        }
     }
 }

@@ -10,7 +10,6 @@ use crate::abi::*;
 use crate::call;
 use crate::lock::timeout_of;
 use crate::object::{Object, of};
-use crate::text_of_error;
 
 impl State {
     /// Reads up to `count` completions; negative if there are none.
@@ -163,7 +162,7 @@ pub(super) unsafe extern "C" fn readerr(
         };
         state.tell();
         // SAFETY: an entry as the program's version has it, by the contract of the caller.
-        unsafe { error::write(entry, &failed, cq.api_version, &mut state.text) };
+        unsafe { error::write(entry, &failed, cq.api_version, &mut state.texts) };
         1
     })
 }
@@ -180,14 +179,18 @@ pub(super) unsafe extern "C" fn signal(cq: *mut fid_cq) -> c_int {
 }
 
 pub(super) unsafe extern "C" fn strerror(
-    _: *mut fid_cq,
+    cq: *mut fid_cq,
     prov_errno: c_int,
-    err_data: *const c_void,
+    _: *const c_void,
     buffer: *mut c_char,
     len: usize,
 ) -> *const c_char {
-    // SAFETY: our text or none, and room for it, by the contract of the caller.
-    unsafe { text_of_error::get(prov_errno, err_data, buffer, len) }
+    // SAFETY: a queue of ours, and room for the text, by the contract of the caller.
+    unsafe {
+        let cq: &Cq = of(cq);
+        cq.state
+            .with(|state| state.texts.get(prov_errno, buffer, len))
+    }
 }
 
 pub(super) unsafe extern "C" fn control(

@@ -1,21 +1,18 @@
-//! `fi_cq_readerr`: what went wrong, with a text for people where the program looks for data of the provider's.
-
-use std::ffi::CString;
+//! `fi_cq_readerr`: what went wrong, and a number by which a program gets the text for people.
 
 use super::queue::Failed;
 use crate::abi::{fi_cq_err_entry, fi_version};
-use crate::text_of_error::Offered;
+use crate::text_of_error::{ErrData, Texts};
 
-/// Writes an error where the program wants it. The text lies in memory of the program's if it offers some, else in `kept`,
-/// until that is replaced.
+/// Writes an error where the program wants it.
 ///
 /// # Safety
-/// `entry` is valid as a program of this version has it, and so is the memory that it offers there.
+/// `entry` is valid as a program of this version has it.
 pub unsafe fn write(
     entry: *mut fi_cq_err_entry,
     failed: &Failed,
     api_version: u32,
-    kept: &mut CString,
+    texts: &mut Texts,
 ) {
     let operation = &failed.operation;
     // SAFETY: by the contract. Fields are written one by one, for an older program has no source at the end.
@@ -28,14 +25,14 @@ pub unsafe fn write(
         (*entry).tag = operation.tag;
         (*entry).olen = failed.overflow_len;
         (*entry).err = failed.err;
-        (*entry).prov_errno = failed.err;
+        (*entry).prov_errno = texts.keep(&failed.text);
         if api_version >= fi_version(1, 20) {
             (*entry).src_addr = operation.source;
         }
-        let offered = Offered {
+        let err_data = ErrData {
             place: &raw mut (*entry).err_data,
             len: &raw mut (*entry).err_data_size,
         };
-        offered.put(&failed.text, api_version, kept);
+        err_data.put_none(api_version);
     }
 }

@@ -10,7 +10,7 @@ pub mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use crate::abi::*;
@@ -20,6 +20,7 @@ use crate::lock::Lock;
 use crate::object::{self, Object, User, Users, of};
 use crate::progress::Drivers;
 use crate::settings::{CQ_SIZE_MAX, Settings};
+use crate::text_of_error::Texts;
 use crate::wait::WaitObject;
 
 use format::Format;
@@ -42,8 +43,7 @@ struct State {
     wait: WaitObject,
     /// `fi_cq_signal` was called, and nobody has woken of it yet.
     signaled: bool,
-    /// The text of the last error, where the program may look at it until it reads on.
-    text: CString,
+    texts: Texts,
 }
 
 /// The other side: where operations complete. It keeps the queue open.
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn open(
             queue: Queue::new(size),
             wait: WaitObject::new(attr.wait_obj)?,
             signaled: false,
-            text: CString::default(),
+            texts: Texts::default(),
         };
         let object = Cq {
             fid: fid_cq {

@@ -10,7 +10,7 @@ use crate::abi::*;
 use crate::call::{self, Failure};
 use crate::lock::timeout_of;
 use crate::object::{Object, of};
-use crate::text_of_error::{self, Offered};
+use crate::text_of_error::ErrData;
 
 /// Bytes of an event of the program's own.
 const EVENT_LEN_MAX: usize = 4096;
@@ -95,32 +95,36 @@ pub(super) unsafe extern "C" fn readerr(
             return -FI_EAGAIN as isize;
         };
         state.wait.tell(!state.queue.is_empty());
-        // SAFETY: an entry, and the memory that is offered in it, by the contract of the caller.
+        // SAFETY: an entry as the program's version has it, by the contract of the caller.
         unsafe {
             (*entry).fid = failed.fid;
             (*entry).context = failed.context;
             (*entry).data = failed.data;
             (*entry).err = failed.err;
-            (*entry).prov_errno = failed.err;
-            let offered = Offered {
+            (*entry).prov_errno = state.texts.keep(&failed.text);
+            let err_data = ErrData {
                 place: &raw mut (*entry).err_data,
                 len: &raw mut (*entry).err_data_size,
             };
-            offered.put(&failed.text, eq.api_version, &mut state.text);
+            err_data.put_none(eq.api_version);
         }
         size_of::<fi_eq_err_entry>() as isize
     })
 }
 
 pub(super) unsafe extern "C" fn strerror(
-    _: *mut fid_eq,
+    eq: *mut fid_eq,
     prov_errno: c_int,
-    err_data: *const c_void,
+    _: *const c_void,
     buffer: *mut c_char,
     len: usize,
 ) -> *const c_char {
-    // SAFETY: our text or none, and room for it, by the contract of the caller.
-    unsafe { text_of_error::get(prov_errno, err_data, buffer, len) }
+    // SAFETY: a queue of ours, and room for the text, by the contract of the caller.
+    unsafe {
+        let eq: &Eq = of(eq);
+        eq.state
+            .with(|state| state.texts.get(prov_errno, buffer, len))
+    }
 }
 
 pub(super) unsafe extern "C" fn control(

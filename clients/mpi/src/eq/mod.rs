@@ -7,7 +7,7 @@ pub mod queue;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use crate::abi::*;
@@ -15,6 +15,7 @@ use crate::call::{self, Failure};
 use crate::fabric::Fabric;
 use crate::lock::Lock;
 use crate::object::{self, Object, User, Users, of};
+use crate::text_of_error::Texts;
 use crate::wait::WaitObject;
 
 pub use poster::Poster;
@@ -40,8 +41,7 @@ pub struct Eq {
 struct State {
     queue: Queue,
     wait: WaitObject,
-    /// The text of the last error, where the program may look at it until it reads on.
-    text: CString,
+    texts: Texts,
 }
 
 static FID_OPS: fi_ops = fi_ops {
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn open(
             state: Arc::new(Lock::new(State {
                 queue: Queue::new(size),
                 wait,
-                text: CString::default(),
+                texts: Texts::default(),
             })),
             users: Users::default(),
             _fabric: fabric.users.enter(),

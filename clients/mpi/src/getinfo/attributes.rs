@@ -130,7 +130,7 @@ pub(super) fn domain_attr(
         mode: 0,
         auth_key: ptr::null_mut(),
         auth_key_size: 0,
-        max_err_data: ERR_DATA_SIZE,
+        max_err_data: 0,
         mr_cnt: MR_COUNT,
         tclass: FI_TC_UNSPEC,
     };
@@ -175,11 +175,7 @@ pub(super) fn domain_attr(
         at_most("domain_attr.mr_iov_limit", hints.mr_iov_limit, MR_IOV_LIMIT)?;
         at_most("domain_attr.cntr_cnt", hints.cntr_cnt, OBJECT_COUNT)?;
         at_most("domain_attr.mr_cnt", hints.mr_cnt, MR_COUNT)?;
-        at_most(
-            "domain_attr.max_err_data",
-            hints.max_err_data,
-            ERR_DATA_SIZE,
-        )?;
+        at_most("domain_attr.max_err_data", hints.max_err_data, 0)?;
         at_most("domain_attr.auth_key_size", hints.auth_key_size, 0)?;
         all_of("domain_attr.caps", hints.caps, DOMAIN_CAPS)?;
     }

@@ -74,7 +74,5 @@ pub const MR_KEY_SIZE: usize = 8;
 pub const MR_IOV_LIMIT: usize = 1;
 /// Regions of a domain.
 pub const MR_COUNT: usize = 1 << 20;
-/// Bytes of text beside an error.
-pub const ERR_DATA_SIZE: usize = 256;
 /// Objects of each kind in a domain, as many as somebody may plan with; memory is the limit.
 pub const OBJECT_COUNT: usize = 4096;

@@ -1,6 +1,6 @@
 mod sink;
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -140,7 +140,7 @@ fn an_error_is_written_as_the_programs_version_has_it() {
         ((2, 0), true),
     ] {
         let mut entry = MaybeUninit::<fi_cq_err_entry>::zeroed();
-        let mut kept = CString::default();
+        let mut texts = Texts::default();
         // SAFETY: zeros are an entry; and the text is kept.
         let (entry, text) = unsafe {
             (*entry.as_mut_ptr()).src_addr = 42;
@@ -148,15 +148,16 @@ fn an_error_is_written_as_the_programs_version_has_it() {
                 entry.as_mut_ptr(),
                 &failed(9),
                 fi_version(version.0, version.1),
-                &mut kept,
+                &mut texts,
             );
             let entry = entry.assume_init();
-            (entry, CStr::from_ptr(entry.err_data.cast()))
+            let text = texts.get(entry.prov_errno, ptr::null_mut(), 0);
+            (entry, CStr::from_ptr(text))
         };
         assert_eq!(text, c"operation 9 was cut short");
         assert_eq!(
-            (entry.err, entry.prov_errno, entry.olen),
-            (FI_ETRUNC, FI_ETRUNC, 7)
+            (entry.err, entry.err_data_size, entry.olen),
+            (FI_ETRUNC, 0, 7)
         );
         assert_eq!(
             (entry.op_context.addr(), entry.flags, entry.len),
