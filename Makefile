@@ -82,6 +82,11 @@ test-mpi-part: bootstrap-test ## of the MPI programs, what tells most in a minut
 	@[ "$$(id -u)" = 0 ] || { echo "test-mpi-part: not run: hosts are network namespaces, and these take root"; exit 0; }; \
 	MPI=$(subst $(space),$(comma),$(MPI_PART)) HOSTS=2 PROGRAM=$(MPI_PART_PROGRAMS) testing/mpi/run $(TARGET)/mpi
 
+# Which folder: testing/fabtests/run says.
+test-fabtests: bootstrap-test ## libfabric's own tests on the provider, as installed in SOURCE=folder; needs root
+	@$(MAKE) --silent mpi-provider
+	@testing/fabtests/run $(SOURCE)
+
 # Where testing/mpi/run expects it. Not the quick build: where more processes spin than there are processors, slow code is
 # tens of times slower.
 mpi-provider: bootstrap-build

@@ -96,7 +96,9 @@ impl Bound {
 
     fn bind_cntr(&mut self, cntr: &Cntr, flags: u64) -> Result<(), Failure> {
         const OURS: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
-        if flags & !OURS != 0 || flags == 0 {
+        // Nobody without FI_RMA_EVENT can count on these, but programs name them beside others.
+        const REMOTE: u64 = FI_REMOTE_READ | FI_REMOTE_WRITE;
+        if flags & !(OURS | REMOTE) != 0 || flags & OURS == 0 {
             return Err(Failure::new(
                 FI_EBADFLAGS,
                 format!(
