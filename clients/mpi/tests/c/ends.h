@@ -30,7 +30,8 @@ static void open_end(struct end *end, uint64_t cq_flags) {
     IS(fi_enable(end->ep), -FI_ENOCQ);
     MUST(fi_ep_bind(end->ep, &end->cq->fid, FI_RECV));
     MUST(fi_ep_bind(end->ep, &end->sent->fid, FI_SEND));
-    MUST(fi_ep_bind(end->ep, &end->reached->fid, FI_READ | FI_WRITE));
+    IS(fi_ep_bind(end->ep, &end->reached->fid, FI_REMOTE_WRITE), -FI_EBADFLAGS);
+    MUST(fi_ep_bind(end->ep, &end->reached->fid, FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE));
     IS(fi_tsend(end->ep, "", 1, NULL, 0, 0, NULL), -FI_EOPBADSTATE);
     MUST(fi_enable(end->ep));
     IS(fi_enable(end->ep), -FI_EOPBADSTATE);
