@@ -107,6 +107,8 @@ def await_server(holder, until):
 def start(field, holder, words, log):
     program, *arguments = words
     inside = ["nsenter", "--target", str(holder), "--net", "--uts", "--ipc", "--mount", "--pid", "--wd=/", "--"]
+    # nsenter is its parent: what is killed with it would else stay, and keep its port.
+    inside += ["setpriv", "--pdeathsig", "KILL", "--"]
     environment = {**os.environ, "LD_LIBRARY_PATH": f"{field.source}/lib", "BCL_DIR": "/run/ports", "TMPDIR": "/run"}
     command = [*inside, f"{field.source}/bin/{program}", *arguments]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, preexec_fn=hosts.die_with_parent)
@@ -126,6 +128,10 @@ def judge(test, statuses, said):
             return "HUNG", f"it still ran after {SECONDS} s"
         status = next(status for status in wrong if status is not None)
         return "FAILED", f"exit status {status}{' ' + NOT_RUN[status] if status in NOT_RUN else ''}"
+    # Some exit with the low eight bits of an error, which may be zero.
+    told = re.search(r"ret=-\d+ .*", said)
+    if test.status == 0 and told:
+        return "FAILED", f"all processes exited with 0, but one said {told[0]}"
     if test.kind == "configured":
         return judge_configured(said)
     return "passed", ""
