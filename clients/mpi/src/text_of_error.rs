@@ -46,7 +46,7 @@ impl Texts {
     }
 
     /// The text of a number, or what libfabric says of it. It is copied into the buffer, if there is one; else it stays where it is
-    /// for [`KEPT_MAX`] errors.
+    /// for 64 errors more.
     ///
     /// # Safety
     /// The buffer is null or has room for `len` bytes.
