@@ -51,7 +51,7 @@ pub fn named(wanted: Name) -> Result<Name, Failure> {
     };
     let secret = Secret::random().map_err(|error| {
         Failure::new(
-            crate::abi::FI_EOTHER,
+            error.raw_os_error().unwrap_or(crate::abi::FI_EIO),
             format!("asking the kernel for random numbers: {error}"),
         )
     })?;

@@ -16,7 +16,6 @@ constants! {
         FI_EOPNOTSUPP = libc::EOPNOTSUPP,
         FI_ETIMEDOUT = libc::ETIMEDOUT,
         FI_ECANCELED = libc::ECANCELED,
-        FI_EOTHER = 256,
         FI_ETOOSMALL = 257,
         FI_EOPBADSTATE = 258,
         FI_EAVAIL = 259,

@@ -9,6 +9,7 @@ use bcl_adi::{Address, Endpoint, Options, PeerKeys, Progress, SharedEndpoint};
 use super::Ep;
 use super::bound::{Bound, End};
 use super::data::{Data, Port};
+use super::refused::failure;
 use crate::abi::*;
 use crate::call::{self, Failure};
 use crate::keys::{self, Keys};
@@ -107,12 +108,12 @@ impl Ep {
                 Endpoint::open(options).map(|endpoint| Port::Alone(Box::new(self.lock(endpoint))))
             }
         };
-        let port = opened.map_err(|error| Failure::new(FI_EOTHER, error.to_string()))?;
+        let port = opened.map_err(|error| failure(&error))?;
         let shared = port.with(|endpoint| {
             endpoint.share_regions(Arc::clone(&self.regions));
             Ok(())
         });
-        shared.map_err(|error| Failure::new(FI_EOTHER, error.to_string()))?;
+        shared.map_err(|error| failure(&error))?;
         Ok(port)
     }
 }

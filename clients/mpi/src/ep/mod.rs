@@ -16,6 +16,7 @@ mod names;
 mod options;
 mod reaching;
 mod receiving;
+mod refused;
 mod rma;
 mod sending;
 mod tagged;

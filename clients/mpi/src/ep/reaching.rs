@@ -6,7 +6,7 @@ use bcl_adi::{Error, OneSided, What};
 
 use super::Ep;
 use super::data::{FETCHES, WANTED};
-use super::sending::failure;
+use super::refused::failure;
 use crate::abi::*;
 use crate::call::{self, Failure};
 use crate::getinfo::limits::INJECT_SIZE;

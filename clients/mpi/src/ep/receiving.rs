@@ -6,7 +6,7 @@ use bcl_adi::{Memory, Probed, Receive, Source, Wanted};
 
 use super::Ep;
 use super::data::{Data, MESSAGES, MULTI, TAGGED, WANTED};
-use super::sending::failure;
+use super::refused::failure;
 use crate::abi::*;
 use crate::call::{self, Failure};
 use crate::cq::queue;

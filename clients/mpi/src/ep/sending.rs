@@ -7,7 +7,7 @@ use bcl_adi::{Error, Memory, Piece, Send, When};
 
 use super::Ep;
 use super::data::WANTED;
-use super::failed::code_of;
+use super::refused::failure;
 use crate::abi::*;
 use crate::call::{self, Failure};
 use crate::object::of;
@@ -114,15 +114,4 @@ fn when(injects: bool, flags: u64) -> When {
     } else {
         When::Reusable
     }
-}
-
-/// As libfabric calls it.
-pub(super) fn failure(error: &Error) -> Failure {
-    let code = match error {
-        Error::InvalidArgument(_) => FI_EINVAL,
-        Error::NotFound(_) => FI_ENOMSG,
-        Error::Lost { error, .. } => code_of(error),
-        _ => FI_EIO,
-    };
-    Failure::new(code, error.to_string())
 }

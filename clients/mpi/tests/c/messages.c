@@ -122,6 +122,19 @@ static void injected_in_vain(void) {
     IS(status, -ECONNREFUSED);
 }
 
+/* Another endpoint by the name of one that is open. */
+static void taken(void) {
+    struct fi_info *same = fi_dupinfo(info);
+    struct fid_ep *second;
+    MUST(fi_getname(&a.ep->fid, same->src_addr, &same->src_addrlen));
+    MUST(fi_endpoint(domain, same, &second, NULL));
+    MUST(fi_ep_bind(second, &a.av->fid, 0));
+    MUST(fi_ep_bind(second, &a.cq->fid, FI_TRANSMIT | FI_RECV));
+    IS(fi_enable(second), -FI_EADDRINUSE);
+    MUST(fi_close(&second->fid));
+    fi_freeinfo(same);
+}
+
 static void selective(void) {
     struct fi_cq_tagged_entry entry;
     struct iovec piece = {out, 1};
@@ -140,6 +153,7 @@ static void try(void) {
     introduce(&a, &b), introduce(&b, &a);
     for (size_t len = 0; len <= LONG; len = len * 3 + 1) tags(len);
     injected();
+    taken();
     looked_for();
     one_behind_the_other();
     what_goes_wrong();

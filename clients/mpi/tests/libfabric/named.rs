@@ -1,6 +1,7 @@
 //! Who was told an endpoint's name reaches it, and nobody else does, though nobody has given the job a key.
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,6 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use bcl_fi::name::{Name, Secret};
 use bcl_netns::{Host, hosts};
 
+use crate::LOUD;
 use crate::installed::Installed;
 
 /// Where a process is.
@@ -23,11 +25,14 @@ struct Process {
     child: Child,
     orders: ChildStdin,
     words: BufReader<ChildStdout>,
+    /// What it says on standard error.
+    said: File,
     name: Name,
 }
 
 impl Process {
     fn start(installed: &Installed, program: &Path, place: &Place, name: Option<Name>) -> Self {
+        let said = tempfile::tempfile().unwrap();
         let mut command = Command::new(program);
         command
             .args(name.map(|name| to_hex(&name)))
@@ -37,6 +42,8 @@ impl Process {
             .env("BCL_NODE", place.node.to_string())
             .env_remove("BCL_JOB_KEY")
             .env_remove("BCL_JOB_KEY_FILE")
+            .envs(LOUD)
+            .stderr(said.try_clone().unwrap())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         if let Some(host) = place.host {
@@ -50,6 +57,7 @@ impl Process {
             child,
             orders,
             words,
+            said,
             name,
         }
     }
@@ -73,6 +81,14 @@ impl Process {
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    fn has_said(&mut self) -> String {
+        self.kill();
+        let mut said = String::new();
+        self.said.rewind().unwrap();
+        self.said.read_to_string(&mut said).unwrap();
+        said
     }
 }
 
@@ -131,6 +147,12 @@ fn who_was_told_a_name_comes_in([here, there]: [&Place; 2], untold: i32) {
     assert_eq!(third.sends(Name::open(other.name.address)), untold);
     assert_eq!(third.sends(other.name), 0);
     assert_eq!(other.takes(), "hello");
+    let said = third.has_said();
+    let sentence = format!(
+        "libbcl-fi: a message to {}: the peer has another key",
+        other.name.address
+    );
+    assert!(said.contains(&sentence), "no '{sentence}' in {said}");
 
     // Another endpoint under the same address. Who knows the old name does not reach it.
     let (old, new) = (other.name, altered(altered_first(other.name)));
