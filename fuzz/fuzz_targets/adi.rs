@@ -399,7 +399,7 @@ impl World {
     /// Each operation ends once, and what waits here was granted (ADI-4.1, 4.4).
     fn check(&mut self) {
         while let Some(completion) = self.engine.next_completion() {
-            if completion.kind == Ended::Written {
+            if matches!(completion.kind, Ended::Written | Ended::Lost) {
                 continue;
             }
             assert!(self.pending.contains_key(&completion.context));

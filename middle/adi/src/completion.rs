@@ -64,6 +64,8 @@ pub enum Ended {
     Atomic,
     /// A peer has put something into our memory, and has given data along ([ADI-8.2]). Context and mark are 0.
     Written,
+    /// None of the program's: what was sent to the peer is lost, though its sends are complete ([ADI-6.3]). Context and mark are 0.
+    Lost,
 }
 
 /// A message that waits, as a probe sees it.

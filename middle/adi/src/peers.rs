@@ -40,7 +40,7 @@ pub struct Peer {
     pub is_waiting: bool,
     /// It has broken the protocol: nothing more is believed of it.
     pub fault: Option<OpError>,
-    /// Why messages whose sends are complete were lost, until the program is told.
+    /// Why messages whose sends are complete were lost, until a send says so.
     pub untold: Option<OpError>,
 }
 

@@ -112,6 +112,8 @@ impl Data {
             Ended::Put => (&self.sends, &self.writes),
             Ended::Atomic => (&self.sends, self.tally_of_atomics(ended.mark)),
             Ended::Written => (&self.receives, &None),
+            // An entry without a context would be taken for one of the program's operations: it is only said.
+            Ended::Lost => return (None, None),
         };
         (end.sink.as_ref(), tally.as_ref())
     }
@@ -156,6 +158,7 @@ impl Data {
             Ended::Atomic if ended.mark & FETCHES != 0 => FI_ATOMIC | FI_READ,
             Ended::Atomic => FI_ATOMIC | FI_WRITE,
             Ended::Written => FI_RMA | FI_REMOTE_WRITE,
+            Ended::Lost => 0,
         };
         if ended.data.is_some() {
             flags |= FI_REMOTE_CQ_DATA;

@@ -51,6 +51,7 @@ impl Data {
         let is_loss = match error {
             OpError::Canceled | OpError::Truncated { .. } => return,
             OpError::NoPort | OpError::PeerGone(_) | OpError::Unreachable => true,
+            OpError::KeyMismatch | OpError::NotAllowed | OpError::VersionMismatch { .. } => true,
             _ => false,
         };
         if !is_loss || !self.mourned.with(|peers| peers.insert(peer)) {
@@ -72,6 +73,7 @@ fn names_of(kind: Ended) -> &'static str {
         Ended::Get => "reading memory of",
         Ended::Atomic => "an atomic operation on memory of",
         Ended::Written => "what was written by",
+        Ended::Lost => "what was sent to",
     }
 }
 

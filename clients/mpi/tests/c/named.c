@@ -1,4 +1,4 @@
-/* An endpoint that says its name, and then does what it is told, line by line: `send NAME`, `take`. Its argument is the
+/* An endpoint that says its name, and then does what it is told, line by line: `send NAME`, `inject NAME`, `take`. Its argument is the
    name that it is to have, if it is to have a certain one. */
 #include <rdma/fi_tagged.h>
 
@@ -74,6 +74,21 @@ static void send_to(const char *hex) {
     printf("%d\n", error.err);
 }
 
+/* Without being told how it went. */
+static void inject_to(const char *hex) {
+    unsigned char name[64];
+    struct fi_cq_tagged_entry entry;
+    fi_addr_t addr;
+    ssize_t sent;
+    CHECK(from_hex(hex, name, sizeof name) == info->src_addrlen);
+    IS(fi_av_insert(av, name, 1, &addr, 0, NULL), 1);
+    do sent = fi_tinject(ep, "hello", 6, addr, 1);
+    while (sent == -FI_EAGAIN);
+    MUST(sent);
+    IS(fi_cq_sread(sends, &entry, 1, NULL, 1000), -FI_EAGAIN);
+    printf("injected\n");
+}
+
 static void take(void) {
     struct fi_cq_tagged_entry entry;
     struct fi_cq_err_entry error = {0};
@@ -90,6 +105,7 @@ int main(int count, char **arguments) {
     say_name();
     while (fgets(line, sizeof line, stdin)) {
         if (!strncmp(line, "send ", 5)) send_to(line + 5);
+        else if (!strncmp(line, "inject ", 7)) inject_to(line + 7);
         else take();
     }
     return 0;

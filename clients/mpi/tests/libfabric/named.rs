@@ -12,6 +12,8 @@ use bcl_netns::{Host, hosts};
 use crate::LOUD;
 use crate::installed::Installed;
 
+const STRANGE: &str = "the peer has another key";
+
 /// Where a process is.
 struct Place<'a> {
     host: Option<&'a Host>,
@@ -83,12 +85,13 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    fn has_said(&mut self) -> String {
+    /// Has said so, to whoever looks, when it is killed.
+    fn says(&mut self, sentence: &str) {
         self.kill();
         let mut said = String::new();
         self.said.rewind().unwrap();
         self.said.read_to_string(&mut said).unwrap();
-        said
+        assert!(said.contains(sentence), "no '{sentence}' in {said}");
     }
 }
 
@@ -147,12 +150,10 @@ fn who_was_told_a_name_comes_in([here, there]: [&Place; 2], untold: i32) {
     assert_eq!(third.sends(Name::open(other.name.address)), untold);
     assert_eq!(third.sends(other.name), 0);
     assert_eq!(other.takes(), "hello");
-    let said = third.has_said();
-    let sentence = format!(
-        "libbcl-fi: a message to {}: the peer has another key",
-        other.name.address
-    );
-    assert!(said.contains(&sentence), "no '{sentence}' in {said}");
+    third.says(&format!("a message to {}: {STRANGE}", guessed.address));
+    let mut fourth = start(here, None);
+    fourth.asked(&format!("inject {}", to_hex(&guessed)));
+    fourth.says(&format!("what was sent to {}: {STRANGE}", guessed.address));
 
     // Another endpoint under the same address. Who knows the old name does not reach it.
     let (old, new) = (other.name, altered(altered_first(other.name)));

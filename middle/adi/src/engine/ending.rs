@@ -71,8 +71,9 @@ impl Engine {
             } => {
                 self.kept -= 1;
                 self.kept_bytes -= kept.len();
-                // Its send is complete: the next one tells.
-                peer.untold = result.err().or(peer.untold);
+                if let Err(error) = result {
+                    self.tell_lost(outgoing.to, error);
+                }
                 return;
             }
             Purpose::Serve { .. } => {
@@ -96,6 +97,18 @@ impl Engine {
             result,
             ..Completion::new(kind, self.peers[outgoing.to].address, context)
         });
+    }
+
+    /// A message is lost whose send is complete. Of several, the program is told together ([ADI-6.3]).
+    fn tell_lost(&mut self, number: PeerNumber, error: OpError) {
+        let peer = &mut self.peers[number];
+        let was_told = peer.untold.replace(error).is_none();
+        if was_told {
+            self.completions.push_back(Completion {
+                result: Err(error),
+                ..Completion::new(Ended::Lost, peer.address, (0, 0))
+            });
+        }
     }
 
     /// A body has come, or never will.

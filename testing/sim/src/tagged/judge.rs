@@ -173,6 +173,7 @@ impl Judge {
         let checked = match completion.kind {
             Ended::Send => self.send_ended(completion),
             Ended::Receive => self.receive_ended(completion),
+            Ended::Lost => Ok(()),
             Ended::Put | Ended::Get | Ended::Atomic | Ended::Written => {
                 Err("nobody has begun anything one-sided".into())
             }

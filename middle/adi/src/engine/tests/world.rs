@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
 use bcl_raw::slab::Id;
-use bcl_types::{Cause, OpError, Random};
+use bcl_types::{Address, Cause, OpError, Random};
 
 use super::lists::{Oracle, Posted, Sent};
 use super::network::{Network, News, Socket, System, address};
@@ -112,6 +112,8 @@ struct Party {
     receives: BTreeMap<u64, Option<usize>>,
     oracle: Oracle,
     claims: Vec<(Id, Sent)>,
+    /// Peers of which a completion has said that messages were lost, and no send yet.
+    told: HashMap<Address, OpError>,
     received: usize,
 }
 
@@ -137,6 +139,7 @@ impl World {
             receives: BTreeMap::new(),
             oracle: Oracle::default(),
             claims: Vec::new(),
+            told: HashMap::new(),
             received: 0,
         };
         Self {
@@ -236,6 +239,9 @@ impl World {
             Err(Error::Again { .. }) => {}
             Err(Error::Lost { error, .. }) => {
                 assert_eq!(Some(error), untold);
+                self.take_completions(from);
+                let told = self.parties[from].told.remove(&address(to));
+                assert_eq!(told, Some(error), "only a send tells of it");
             }
             Err(error) => panic!("{error}"),
         }
@@ -479,6 +485,13 @@ impl World {
     fn check(&mut self, at: usize, completion: &Completion) {
         let party = &mut self.parties[at];
         let context = completion.context;
+        if completion.kind == Ended::Lost {
+            let told = party
+                .told
+                .insert(completion.peer, completion.result.unwrap_err());
+            assert_eq!(told, None, "messages that are lost are told of together");
+            return;
+        }
         if completion.kind == Ended::Send {
             assert!(
                 party.lent.remove(&context).is_some(),
