@@ -50,7 +50,8 @@ build-tests: bootstrap-test ## all that `make test` runs, built and not run: wha
 	$(LOOM) --no-run
 	scripts/fuzz.sh build
 
-test: test-rust test-doc test-c test-loom test-fuzz test-mpi-part ## everything that must pass
+# The first installs MPI libraries; a test of the second takes one.
+test: test-mpi-part test-rust test-doc test-c test-loom test-fuzz ## everything that must pass
 
 test-rust: bootstrap-test ## unit, integration and real-process tests, the conformance suite, house rules
 	$(NEXTEST)
