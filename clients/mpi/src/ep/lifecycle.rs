@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_adi::{Address, Endpoint, Options, PeerKeys, Progress, SharedEndpoint};
+use bcl_types::LAST_REACHABLE_PORT;
 
 use super::Ep;
 use super::bound::{Bound, End};
@@ -14,6 +15,7 @@ use crate::abi::*;
 use crate::call::{self, Failure};
 use crate::keys::{self, Keys};
 use crate::lock::Lock;
+use crate::log::{self, Level};
 use crate::name::Name;
 use crate::object::{Object, of, unknown_command};
 use crate::progress::Driver;
@@ -93,6 +95,14 @@ impl Ep {
 
     fn open_port(&self, name: &Name, peer_keys: PeerKeys) -> Result<Port, Failure> {
         let Address { node, port } = name.address;
+        if port > LAST_REACHABLE_PORT {
+            log::say(
+                Level::Warn,
+                &format!(
+                    "fi_enable: port {port} is reached from this node only: others reach 1 to {LAST_REACHABLE_PORT}"
+                ),
+            );
+        }
         let keys = Keys::from_env()?;
         let options = Options {
             node: Some(node),

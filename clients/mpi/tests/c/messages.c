@@ -122,17 +122,25 @@ static void injected_in_vain(void) {
     IS(status, -ECONNREFUSED);
 }
 
-/* Another endpoint by the name of one that is open. */
-static void taken(void) {
-    struct fi_info *same = fi_dupinfo(info);
-    struct fid_ep *second;
+/* How it goes to enable another endpoint, under that name. */
+static int enabled_at(struct fi_info *name) {
+    struct fid_ep *another;
+    int status;
+    MUST(fi_endpoint(domain, name, &another, NULL));
+    MUST(fi_ep_bind(another, &a.av->fid, 0));
+    MUST(fi_ep_bind(another, &a.cq->fid, FI_TRANSMIT | FI_RECV));
+    status = fi_enable(another);
+    MUST(fi_close(&another->fid));
+    return status;
+}
+
+static void where_it_is_wanted(void) {
+    struct fi_info *same = fi_dupinfo(info), *high;
     MUST(fi_getname(&a.ep->fid, same->src_addr, &same->src_addrlen));
-    MUST(fi_endpoint(domain, same, &second, NULL));
-    MUST(fi_ep_bind(second, &a.av->fid, 0));
-    MUST(fi_ep_bind(second, &a.cq->fid, FI_TRANSMIT | FI_RECV));
-    IS(fi_enable(second), -FI_EADDRINUSE);
-    MUST(fi_close(&second->fid));
-    fi_freeinfo(same);
+    IS(enabled_at(same), -FI_EADDRINUSE);
+    MUST(fi_getinfo(FI_VERSION(1, 17), NULL, "9000", FI_SOURCE, same, &high));
+    MUST(enabled_at(high));
+    fi_freeinfo(high), fi_freeinfo(same);
 }
 
 static void selective(void) {
@@ -153,7 +161,7 @@ static void try(void) {
     introduce(&a, &b), introduce(&b, &a);
     for (size_t len = 0; len <= LONG; len = len * 3 + 1) tags(len);
     injected();
-    taken();
+    where_it_is_wanted();
     looked_for();
     one_behind_the_other();
     what_goes_wrong();

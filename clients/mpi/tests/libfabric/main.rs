@@ -98,6 +98,7 @@ fn messages_find_each_other() {
             "fi_enable: no address vector is bound to the endpoint",
             "fi_enable: no completion queue or counter is bound",
             "fi_enable: port 127.0.0.1:",
+            "fi_enable: port 9000 is reached from this node only",
             "fi_tsend: the endpoint is not enabled yet",
             "process ",
         ],

@@ -81,7 +81,7 @@ pub enum OpError {
     NotAllowed,
     /// No tier reaches that node.
     #[error(
-        "no way leads to this node, or it does not answer: ports of other nodes are reached by UDP if the job has a key of its own (BCL_JOB_KEY_FILE); `bcl doctor HOST` tells more"
+        "no way leads to this node, or it does not answer: ports of other nodes are reached by UDP if their numbers are 1 to 8191 and the job has a key of its own (BCL_JOB_KEY_FILE); `bcl doctor HOST` tells more"
     )]
     Unreachable,
     /// The peer is gone.
