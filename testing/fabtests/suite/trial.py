@@ -10,8 +10,6 @@ from harness import hosts
 from suite import tests
 
 SECONDS = 120
-# Servers listen there for the addresses of clients (-E).
-OUT_OF_BAND_PORT = 9228
 # Of servers, whose clients of old versions call it although they are told names. That of fabtests, 9228, is none that bcl reaches
 # from other hosts.
 PORT = "4228"

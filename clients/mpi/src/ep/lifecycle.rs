@@ -95,14 +95,7 @@ impl Ep {
 
     fn open_port(&self, name: &Name, peer_keys: PeerKeys) -> Result<Port, Failure> {
         let Address { node, port } = name.address;
-        if port > LAST_REACHABLE_PORT {
-            log::say(
-                Level::Warn,
-                &format!(
-                    "fi_enable: port {port} is reached from this node only: others reach 1 to {LAST_REACHABLE_PORT}"
-                ),
-            );
-        }
+        say_if_out_of_reach(port);
         let keys = Keys::from_env()?;
         let options = Options {
             node: Some(node),
@@ -125,6 +118,16 @@ impl Ep {
         });
         shared.map_err(|error| failure(&error))?;
         Ok(port)
+    }
+}
+
+/// A server's port may be meant for other nodes, though these do not reach it.
+fn say_if_out_of_reach(port: u16) {
+    if port > LAST_REACHABLE_PORT {
+        let text = format!(
+            "fi_enable: port {port} is reached from this node only: others reach 1 to {LAST_REACHABLE_PORT}"
+        );
+        log::say(Level::Warn, &text);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Calls that the middle layer refuses, as libfabric calls it.
+//! Calls that the middle layer refuses: libfabric's number for each reason.
 
 use std::ffi::c_int;
 

@@ -102,8 +102,8 @@ impl Engine {
     /// A message is lost whose send is complete. Of several, the program is told together ([ADI-6.3]).
     fn tell_lost(&mut self, number: PeerNumber, error: OpError) {
         let peer = &mut self.peers[number];
-        let was_told = peer.untold.replace(error).is_none();
-        if was_told {
+        let is_first = peer.untold.replace(error).is_none();
+        if is_first {
             self.completions.push_back(Completion {
                 result: Err(error),
                 ..Completion::new(Ended::Lost, peer.address, (0, 0))
