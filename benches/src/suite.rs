@@ -30,8 +30,8 @@ their own. BCL without MPI is measured as in `make bench`. Hosts are two network
 all; without hosts all is on one node, and MPICH on bcl runs with MPIR_CVAR_NOLOCAL=1. Of two ranks each spins on a core of its
 own; of two hosts with two ranks each has one core, and ranks give way while they wait; 8 ranks on 2 cores run where the
 scheduler likes. Streams have four messages in flight between hosts and one on a node, rates 64. Latencies are medians
-over batches of one run, the others means; of collective operations, the mean of the slowest rank. Programs are timed from behind MPI_Init to behind
-MPI_Finalize. hpcc is Debian's with the input that comes with it, four processes, and counts when it has found all its results
+over batches of one run, the others means; of collective operations, the mean of the slowest rank. Programs are timed without MPI_Init and
+MPI_Finalize, in which Open MPI's btl/ofi sleeps for a second. hpcc is Debian's with the input that comes with it, four processes, and counts when it has found all its results
 right. The means need a quiet machine.";
 
 /// BCL, the limits of the machine, and what users would take today instead.

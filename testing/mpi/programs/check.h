@@ -1,5 +1,6 @@
 /* What the programs have in common: they end with a sentence at the first thing that is wrong, tell what they are doing when
-   they are asked by SIGUSR1, as testing/mpi/with does when one hangs, and say at their end how long they took. */
+   they are asked by SIGUSR1, as testing/mpi/with does when one hangs, and say at their end how long they took without
+   MPI_Init and MPI_Finalize: in the latter some libraries sleep. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -67,9 +68,10 @@ static inline void start(int *argc, char ***argv, int at_least, int threads) {
 }
 
 static inline int finish(void) {
+    double took_s = now_s() - began_s;
     step("in MPI_Finalize");
     MPI_Finalize();
-    if (rank == 0) printf("took %.6f s\n", now_s() - began_s);
+    if (rank == 0) printf("took %.6f s\n", took_s);
     return 0;
 }
 
