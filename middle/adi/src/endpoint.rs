@@ -182,6 +182,42 @@ impl Endpoint {
         Ok(completion)
     }
 
+    /// Looks once at what has come, and tells of what has ended by it, or before: of so much at most. One look, even if what it brings ends nothing.
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    #[inline]
+    pub fn look(&mut self, most: usize, mut tell: impl FnMut(&Completion)) -> Result<(), Error> {
+        let mut told = self.tell_of_ended(most, &mut tell);
+        if told == 0 && most > 0 {
+            self.turns = self.turns.wrapping_add(1);
+            self.engine.catch_up(&mut self.port)?;
+            let mut next = self.port.poll(Which::Any)?;
+            while let Some(event) = next {
+                self.handle(event)?;
+                told += self.tell_of_ended(most - told, &mut tell);
+                next = match told < most {
+                    true => self.port.take(Which::Any),
+                    false => None,
+                };
+            }
+            self.engine.catch_up(&mut self.port)?;
+        }
+        self.tell();
+        Ok(())
+    }
+
+    #[inline]
+    fn tell_of_ended(&mut self, most: usize, tell: &mut impl FnMut(&Completion)) -> usize {
+        for told in 0..most {
+            match self.engine.next_completion() {
+                Some(completion) => tell(&completion),
+                None => return told,
+            }
+        }
+        most
+    }
+
     /// Waits for a completion, at most so long; `None` for ever.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Option<Completion>, Error> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));

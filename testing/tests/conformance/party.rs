@@ -9,6 +9,8 @@ use bcl_testing::{Fixture, World};
 pub struct Party {
     pub endpoint: Endpoint,
     pub ended: Vec<Completion>,
+    /// Which way it looks next.
+    takes_one: bool,
 }
 
 impl std::ops::Deref for Party {
@@ -25,13 +27,24 @@ impl std::ops::DerefMut for Party {
 }
 
 impl Party {
+    /// In turn in both ways that there are.
     pub fn look(&mut self) {
-        let ended = self.endpoint.poll().unwrap();
-        self.ended.extend(ended);
+        self.takes_one = !self.takes_one;
+        match self.takes_one {
+            true => self.ended.extend(self.endpoint.poll().unwrap()),
+            false => {
+                let Self {
+                    endpoint, ended, ..
+                } = self;
+                endpoint
+                    .look(3, |completion| ended.push(*completion))
+                    .unwrap();
+            }
+        }
     }
 }
 
-/// Polls all of them in turn until the one at that place has so many completions of that kind, and takes those.
+/// Polls all of them in turn until the one at that place has so many completions of that kind, and takes so many.
 pub fn completions(
     parties: &mut [&mut Party],
     at: usize,
@@ -42,7 +55,12 @@ pub fn completions(
     loop {
         let ended = &mut parties[at].ended;
         if ended.iter().filter(|ended| ended.kind == kind).count() >= count {
-            let (found, left) = ended.drain(..).partition(|ended| ended.kind == kind);
+            let mut missing = count;
+            let (found, left) = ended.drain(..).partition(|ended| {
+                let is_taken = ended.kind == kind && missing > 0;
+                missing -= usize::from(is_taken);
+                is_taken
+            });
             *ended = left;
             return found;
         }
@@ -59,5 +77,6 @@ pub fn open<F: Fixture>(world: &World<F>) -> Party {
     Party {
         endpoint: Endpoint::open(world.raw_options()).unwrap(),
         ended: Vec::new(),
+        takes_one: false,
     }
 }

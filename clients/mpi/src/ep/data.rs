@@ -81,15 +81,9 @@ impl Driver for Data {
         let room = |end: &End| end.sink.as_ref().map_or(LOOK_MAX, |sink| sink.room());
         let most = room(&self.sends).min(room(&self.receives)).min(LOOK_MAX);
         // An error is that of the port as a whole, and the next operation has it too.
-        let _ = self.port.with(|endpoint| {
-            for _ in 0..most {
-                match endpoint.poll()? {
-                    Some(completion) => self.tell(&completion),
-                    None => break,
-                }
-            }
-            Ok(())
-        });
+        let _ = self
+            .port
+            .with(|endpoint| endpoint.look(most, |completion| self.tell(completion)));
     }
 
     fn descriptor(&self) -> Result<Fd, Failure> {
