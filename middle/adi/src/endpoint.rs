@@ -182,7 +182,8 @@ impl Endpoint {
         Ok(completion)
     }
 
-    /// Looks once at what has come, and tells of what has ended by it, or before: of so much at most. One look, even if what it brings ends nothing.
+    /// Looks once at what has come, and tells of what has ended by it, or before: of so much at most. It is one look even if
+    /// what it brings ends nothing.
     ///
     /// # Errors
     /// As [`poll`](Self::poll).
@@ -192,14 +193,11 @@ impl Endpoint {
         if told == 0 && most > 0 {
             self.turns = self.turns.wrapping_add(1);
             self.engine.catch_up(&mut self.port)?;
-            let mut next = self.port.poll(Which::Any)?;
-            while let Some(event) = next {
-                self.handle(event)?;
+            self.port.look(Which::Any)?;
+            while told < most && self.port.has(Which::Any) {
+                let event = self.port.take(Which::Any);
+                event.map_or(Ok(()), |event| self.handle(event))?;
                 told += self.tell_of_ended(most - told, &mut tell);
-                next = match told < most {
-                    true => self.port.take(Which::Any),
-                    false => None,
-                };
             }
             self.engine.catch_up(&mut self.port)?;
         }
@@ -209,13 +207,14 @@ impl Endpoint {
 
     #[inline]
     fn tell_of_ended(&mut self, most: usize, tell: &mut impl FnMut(&Completion)) -> usize {
-        for told in 0..most {
-            match self.engine.next_completion() {
-                Some(completion) => tell(&completion),
-                None => return told,
+        let mut told = 0;
+        while told < most && self.engine.has_completions() {
+            if let Some(completion) = self.engine.next_completion() {
+                tell(&completion);
             }
+            told += 1;
         }
-        most
+        told
     }
 
     /// Waits for a completion, at most so long; `None` for ever.

@@ -57,7 +57,8 @@ impl<M: Matcher> State<M> {
         let event = match which {
             Which::Send => self.sends.pop_front(),
             Which::Recv => self.recvs.pop_front(),
-            Which::Any => self.recvs.pop_front().or_else(|| self.sends.pop_front()),
+            Which::Any if self.recvs.is_empty() => self.sends.pop_front(),
+            Which::Any => self.recvs.pop_front(),
         };
         if self.ends > 0 {
             self.ends -= usize::from(event.as_ref().is_some_and(is_end));
@@ -65,8 +66,17 @@ impl<M: Matcher> State<M> {
         event
     }
 
+    #[inline]
+    pub fn has(&self, which: Which) -> bool {
+        match which {
+            Which::Send => !self.sends.is_empty(),
+            Which::Recv => !self.recvs.is_empty(),
+            Which::Any => !self.sends.is_empty() || !self.recvs.is_empty(),
+        }
+    }
+
     pub fn has_events(&self) -> bool {
-        !self.sends.is_empty() || !self.recvs.is_empty() || self.above
+        self.has(Which::Any) || self.above
     }
 
     /// Whether operations are under way besides posts that no message has met.

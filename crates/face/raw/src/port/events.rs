@@ -30,37 +30,63 @@ impl<M: Matcher> RawPort<M> {
     /// Takes an event if there is one. No system call, unless the descriptor was asked for.
     #[inline]
     pub fn poll(&mut self, which: Which) -> Result<Option<Event>, Error> {
+        match self.look(which)? {
+            true => Ok(self.take(which)),
+            false => Ok(None),
+        }
+    }
+
+    /// Whether there is an event to take; if there was none, looks at what has come first.
+    #[inline]
+    pub fn look(&mut self, which: Which) -> Result<bool, Error> {
         self.check()?;
-        let event = self.poll_once(which);
+        let found = self.bring(which);
+        if !found {
+            if self.watchers > 0 {
+                self.after_watched_poll(false);
+            }
+            self.check_background()?;
+        }
+        Ok(found)
+    }
+
+    /// Whether there is an event to take that a look has brought.
+    #[inline]
+    pub fn has(&self, which: Which) -> bool {
+        self.state.has(which)
+    }
+
+    /// Takes an event that a look has brought, if there is one: without another look, which may take a system call.
+    #[inline]
+    pub fn take(&mut self, which: Which) -> Option<Event> {
+        let event = self.state.pop(which);
         if self.watchers > 0 {
             self.after_watched_poll(event.is_some());
         }
-        if event.is_none() {
-            self.check_background()?;
-        }
-        Ok(event)
+        event
     }
 
-    /// Takes an event that a poll has brought along with the one that it returned, if there is one: without a look at what has come
-    /// since, which may take a system call.
     #[inline]
-    pub fn take(&mut self, which: Which) -> Option<Event> {
-        self.state.pop(which)
+    pub(crate) fn poll_once(&mut self, which: Which) -> Option<Event> {
+        match self.bring(which) {
+            true => self.state.pop(which),
+            false => None,
+        }
     }
 
-    // The programs that wait come by here over and over: as a call of its own it costs 7 instructions each time.
+    // The programs that wait come by here over and over: as a call of its own it costs 7 instructions each time. And it is told
+    // apart from taking, for events are long: to move one that is none costs as much as all of the look.
     #[inline(always)]
-    pub(crate) fn poll_once(&mut self, which: Which) -> Option<Event> {
-        let waiting = self.state.pop(which);
-        if waiting.is_some() {
-            return waiting;
+    fn bring(&mut self, which: Which) -> bool {
+        if self.state.has(which) {
+            return true;
         }
         self.polls = self.polls.wrapping_add(1);
         if self.polls % POLLS_PER_REPORT == 0 {
             self.report();
         }
         self.tiers.poll(&mut self.state);
-        self.state.pop(which)
+        self.state.has(which)
     }
 
     #[cold]
@@ -145,11 +171,7 @@ impl<M: Matcher> RawPort<M> {
     pub(crate) fn fall_asleep(&mut self, which: Which) -> bool {
         self.report();
         let armed = self.arm();
-        let has_event = match which {
-            Which::Send => !self.state.sends.is_empty(),
-            Which::Recv => !self.state.recvs.is_empty(),
-            Which::Any => self.state.has_events(),
-        };
+        let has_event = self.state.has(which) || which == Which::Any && self.state.above;
         let sleeps = armed && !has_event && self.check_background().is_ok();
         if sleeps {
             self.count(Counter::Sleeps);
