@@ -30,7 +30,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 build: bootstrap-build ## the release build: target/release/bcl, bcld, libbcl.so, libbcl.a, libbcl_fi.so
-	cargo build --package bcl-cli --package bcl-agent --package bcl-capi --package bcl-fi --package bcl-bench --profile $(PROFILE) --locked --quiet
+	cargo build --package bcl-cli --package bcl-agent --package bcl-c --package bcl-fi --package bcl-bench --profile $(PROFILE) --locked --quiet
 	@scripts/link-libbcl.sh $(BUILT)
 
 install: build ## puts the command, the library, the libfabric provider and their manual pages below PREFIX (/usr/local)

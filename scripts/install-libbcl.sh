@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the library for C: libbcl.so, libbcl.a, bcl.h, bcl.pc and the manual pages of section 3.
+# Installs the library for C: libbcl.so, libbcl.a, its headers, bcl.pc and the manual pages of section 3.
 #
 #   scripts/install-libbcl.sh target/release PREFIX [DESTDIR]
 set -euo pipefail
@@ -18,8 +18,11 @@ ln -sf "libbcl.so.$version" "$to/lib/$soname"
 ln -sf "$soname" "$to/lib/libbcl.so"
 install -m 644 "$built/libbcl.a" "$to/lib/"
 strip --strip-debug "$to/lib/libbcl.a"
-install -m 644 crates/face/capi/include/bcl.h "$to/include/"
-sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" crates/face/capi/bcl.pc.in >"$to/lib/pkgconfig/bcl.pc"
+headers=(crates/face/capi/include/bcl.h middle/c/include/bcl_adi.h)
+install -m 644 "${headers[@]}" "$to/include/"
+sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" middle/c/bcl.pc.in >"$to/lib/pkgconfig/bcl.pc"
 chmod 644 "$to/lib/pkgconfig/bcl.pc"
-awk -v to="$to/share/man/man3" -v version="$version" -f scripts/man3.awk crates/face/capi/include/bcl.h
+for header in "${headers[@]}"; do
+    awk -v to="$to/share/man/man3" -v version="$version" -f scripts/man3.awk "$header"
+done
 chmod 644 "$to"/share/man/man3/bcl*.3

@@ -14,10 +14,10 @@ soname=libbcl.so.${version%%.*}
 library=libbcl.so.$version
 
 # Nothing to do if the library is newer than all it is made of.
-if [ ! "$library" -nt libbcl.a ] || [ ! "$library" -nt "$root/crates/face/capi/libbcl.map" ]; then
+if [ ! "$library" -nt libbcl.a ] || [ ! "$library" -nt "$root/middle/c/libbcl.map" ]; then
     # nodelete: a handler for exit() stays registered, so the library stays loaded after dlclose().
     cc -shared -o "$library.new" \
-        -Wl,-soname,"$soname" -Wl,--version-script="$root/crates/face/capi/libbcl.map" \
+        -Wl,-soname,"$soname" -Wl,--version-script="$root/middle/c/libbcl.map" \
         -Wl,-z,nodelete -Wl,-z,relro,-z,now -Wl,--no-undefined -Wl,--gc-sections \
         -Wl,--whole-archive libbcl.a -Wl,--no-whole-archive \
         -lgcc_s -lpthread -lm -ldl -lc

@@ -1,19 +1,28 @@
-# Makes the manual pages of section 3 from bcl.h, which says everything once.
+# Makes the manual pages of section 3 from a header, which says everything once.
 #
 #   awk -v to=FOLDER -v version=0.1.0 -f scripts/man3.awk crates/face/capi/include/bcl.h
 #
-# A page for each function, from the comment before it and its declaration; and bcl.3 from the comment at the top
-# of the file, with all structures and constants as they stand, under the headings of the file.
+# A page for each function, from the comment before it and its declaration; and one named after the header from the comment
+# at the top of the file, with all structures and constants as they stand, under the headings of the file.
 
-BEGIN { overview = to "/bcl.3" }
-
-# The comment at the top.
+# The comment at the top: its first line is "bcl.h - what it is".
 NR == 1 {
-    begin(overview, "bcl")
-    print ".SH NAME\nbcl \\- Basic Communication Library: messages, memory access and events between processes" > overview
-    print ".SH SYNOPSIS\n.nf\n\\fB#include <bcl.h>\\fP\n\ncc program.c $(pkg-config \\-\\-cflags \\-\\-libs bcl)\n.fi" > overview
-    print ".SH DESCRIPTION" > overview
+    header = FILENAME
+    sub(/.*\//, "", header)
+    library = header
+    sub(/\.h$/, "", library)
+    overview = to "/" library ".3"
     at_top = 1
+    next
+}
+NR == 2 {
+    summary = $0
+    sub(/^ \* [a-z_.]* - /, "", summary)
+    sub(/\.$/, "", summary)
+    begin(overview, library)
+    print ".SH NAME\n" library " \\- " escaped(summary) > overview
+    print ".SH SYNOPSIS\n.nf\n\\fB#include <" header ">\\fP\n\ncc program.c $(pkg-config \\-\\-cflags \\-\\-libs bcl)\n.fi" > overview
+    print ".SH DESCRIPTION" > overview
     next
 }
 at_top && /^ \*\// { at_top = 0; end_paragraph(overview); next }
@@ -62,7 +71,7 @@ started && ($0 != "" || verbatim) {
 
 END {
     end_verbatim()
-    print ".SH SEE ALSO\n.BR bcl (1)" > overview
+    print ".SH SEE ALSO\n.BR bcl (" (library == "bcl" ? 1 : 3) ")" > overview
 }
 
 function function_page(    name, page, summary, text) {
@@ -81,18 +90,20 @@ function function_page(    name, page, summary, text) {
 
     begin(page, name)
     print ".SH NAME\n" name " \\- " escaped(summary) > page
-    print ".SH SYNOPSIS\n.nf\n\\fB#include <bcl.h>\\fP\n" > page
+    print ".SH SYNOPSIS\n.nf\n\\fB#include <" header ">\\fP\n" > page
     print escaped(declaration) "\n.fi" > page
     print ".SH DESCRIPTION" > page
     paragraphs(page, comment)
     print ".SH RETURN VALUE" > page
     if (declaration ~ /^const char/)
         print "A string that ends with a zero byte; never NULL." > page
-    else if (name == "bcl_poll" || name == "bcl_wait")
-        print "The number of events, or a negative code; \\fBbcl_last_error\\fP(3) gives the sentence." > page
+    else if (name ~ /_(probe|claim)$/)
+        print "1, 0, or a negative code; \\fBbcl_last_error\\fP(3) gives the sentence." > page
+    else if (name ~ /_(poll|wait)$/)
+        print "How many were taken, or a negative code; \\fBbcl_last_error\\fP(3) gives the sentence." > page
     else
         print "0, or a negative code; \\fBbcl_last_error\\fP(3) gives the sentence." > page
-    print ".SH SEE ALSO\n.BR bcl (3)" > page
+    print ".SH SEE ALSO\n.BR " library " (3)" > page
     close(page)
 
     end_verbatim()
@@ -100,7 +111,7 @@ function function_page(    name, page, summary, text) {
 }
 
 function begin(page, name) {
-    print ".\\\" Made from bcl.h by scripts/man3.awk." > page
+    print ".\\\" Made from " header " by scripts/man3.awk." > page
     print ".TH " toupper(name) " 3 \"\" \"BCL " version "\" \"Library Functions Manual\"" > page
 }
 

@@ -1,5 +1,6 @@
-// bcl.h in C++: a program that talks to itself.
+// The headers in C++: a program that talks to itself.
 #include <bcl.h>
+#include <bcl_adi.h>
 
 #include <cstdio>
 #include <string>

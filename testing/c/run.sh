@@ -22,11 +22,11 @@ trap 'rm -rf "$work"' EXIT
 
 main() {
     make --silent install PROFILE=dev PREFIX="$prefix" DESTDIR=
-    the_library_exports_what_the_header_declares
+    the_library_exports_what_its_headers_declare
     manual_pages_render
     for way in shared static; do
         build_all "$way"
-        for program in bad_input limits remap memory pieces stack threads forked reexec reexec-no-pie canceled orphaned refused; do
+        for program in bad_input limits remap memory pieces stack threads forked reexec reexec-no-pie canceled orphaned refused tagged; do
             checks "$way" "$program"
         done
         programs_talk "$way"
@@ -68,13 +68,13 @@ checks() {
     sed 's/^/    /' "$work/log"
 }
 
-the_library_exports_what_the_header_declares() {
+the_library_exports_what_its_headers_declare() {
     local library=$prefix/lib/libbcl.so
-    sed -n 's/^[a-z].*[ *]\(bcl_[a-z_]*\)(.*/\1/p' "$prefix/include/bcl.h" | sort >"$work/declared"
+    sed -n 's/^[a-z].*[ *]\(bcl_[a-z_]*\)(.*/\1/p' "$prefix"/include/bcl*.h | sort >"$work/declared"
     nm --dynamic --defined-only "$library" | sed -n 's/.* T //p' | sort >"$work/exported"
-    ok "the header declares functions" [ -s "$work/declared" ]
+    ok "the headers declare functions" [ -s "$work/declared" ]
     sed 's/$/@@BCL_0.1/' "$work/declared" >"$work/expected"
-    ok "exactly the functions of the header are exported, with a version" diff "$work/expected" "$work/exported"
+    ok "exactly the functions of the headers are exported, with a version" diff "$work/expected" "$work/exported"
     ok "nothing else is exported" [ "$(nm --dynamic --defined-only "$library" | grep -vc ' T bcl_')" = 1 ]
     ok "the soname is libbcl.so.0" eval "readelf -d '$library' | grep -q 'SONAME.*\[libbcl.so.0\]'"
     ok "the library stays loaded" eval "readelf -d '$library' | grep -q NODELETE"

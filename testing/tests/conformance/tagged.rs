@@ -110,7 +110,7 @@ conformance! {
     /// ADI-7.1: a look tells of no more than was asked for, and of the rest the next time, in order.
     fn a_look_tells_of_so_much_at_most(world) {
         let (mut a, mut b) = (open(world), open(world));
-        let mut rooms = vec![[0; 8]; 20];
+        let mut rooms = [[0; 8]; 20];
         for (number, room) in rooms.iter_mut().enumerate() {
             let wanted = tagged(Source::Any, 1);
             // SAFETY: the rooms go after the endpoint does.

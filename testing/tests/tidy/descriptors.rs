@@ -22,6 +22,8 @@ const LOADED: &[&str] = &[
     "crates/tiers/net/src/",
     "crates/tiers/rings/src/",
     "crates/tiers/shm/src/",
+    "middle/adi/src/",
+    "middle/c/src/",
 ];
 
 /// What makes or holds descriptors that children keep.

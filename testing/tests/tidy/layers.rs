@@ -147,7 +147,7 @@ fn covers(pattern: &str, folder: &str) -> bool {
 /// Where the list of ARCHITECTURE.md and the manifests differ. A line of the list is a folder, what is in it, and after
 /// three spaces what it uses:
 ///
-///     face/capi        libbcl.so, libbcl.a, bcl.h   uses bcl, os
+///     face/capi        the calls of bcl.h   uses bcl, os
 fn differences(packages: &[Package], architecture: &str) -> Vec<String> {
     let names: BTreeMap<&str, &str> = packages
         .iter()

@@ -1,5 +1,7 @@
 //! The numbers of `bcl.h` for errors, in one table.
 
+#![expect(missing_docs, reason = "bcl.h says what they are")]
+
 use std::ffi::{CStr, c_int};
 
 use bcl_cface::Face;
@@ -71,6 +73,8 @@ codes! {
     JOB = -12, c"the launcher or another process of the job failed";
     SYSTEM = -13, c"a system call failed";
     INTERNAL = -14, c"a defect of BCL itself";
+    AGAIN = -15, c"there is no room now";
+    LOST = -16, c"what was sent to the peer before is lost";
     TRUNCATED = -32, c"the message is longer than the buffer";
     NO_PORT = -33, c"nobody has this port open";
     KEY = -34, c"the peer belongs to another job";

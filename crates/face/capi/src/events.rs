@@ -1,5 +1,7 @@
 //! Taking events, waiting for them, and giving system messages back.
 
+#![expect(missing_docs, reason = "bcl.h says what they are")]
+
 use std::ffi::c_int;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -25,11 +27,12 @@ pub unsafe extern "C" fn bcl_poll(
 ) -> c_int {
     Bcl::hot_number("bcl_poll", || {
         // SAFETY: by the contract of the header.
-        let (port, mut events) = unsafe { (CPort::check(port)?, Events::new(events, max)?) };
+        let (port, mut events) =
+            unsafe { (CPort::check(port)?, Places::new(events, max, "events")?) };
         let which = queue(which)?;
         port.with(|open| {
             events.take(open, which)?;
-            Ok(events.count)
+            Ok(events.count())
         })
     })
 }
@@ -48,17 +51,18 @@ pub unsafe extern "C" fn bcl_wait(
 ) -> c_int {
     Bcl::hot_number("bcl_wait", || {
         // SAFETY: by the contract of the header.
-        let (port, mut events) = unsafe { (CPort::check(port)?, Events::new(events, max)?) };
+        let (port, mut events) =
+            unsafe { (CPort::check(port)?, Places::new(events, max, "events")?) };
         let which = queue(which)?;
         let deadline = deadline(timeout_ms)?;
         port.wait(which, deadline, |open, event| {
             if let Some(event) = event {
-                events.push(event);
+                events.push_event(event);
             }
             events.take(open, which)?;
-            Ok(events.count > 0)
+            Ok(events.count() > 0)
         })?;
-        Ok(events.count)
+        Ok(events.count())
     })
 }
 
@@ -78,7 +82,7 @@ fn queue(which: c_int) -> Result<Which, Failure> {
 }
 
 /// When to give up, or `None` for never.
-fn deadline(timeout_ms: c_int) -> Result<Option<Instant>, Failure> {
+pub fn deadline(timeout_ms: c_int) -> Result<Option<Instant>, Failure> {
     match timeout_ms {
         -1 => Ok(None),
         0.. => Ok(Some(
@@ -90,51 +94,66 @@ fn deadline(timeout_ms: c_int) -> Result<Option<Instant>, Failure> {
     }
 }
 
-/// The program's array, filled from the front.
-struct Events<'a> {
-    places: &'a mut [Out<CEvent>],
+/// The program's array of events, or of what else happens, filled from the front.
+#[derive(Debug)]
+pub struct Places<'a, T> {
+    places: &'a mut [Out<T>],
     count: c_int,
 }
 
-impl Events<'_> {
+impl<T> Places<'_, T> {
     /// # Safety
-    /// If not null, `events` is valid for writes of `max` events.
+    /// If not null, `first` is valid for writes of `max` of them.
     #[inline]
-    unsafe fn new(events: *mut CEvent, max: c_int) -> Result<Self, Failure> {
+    pub unsafe fn new(first: *mut T, max: c_int, name: &str) -> Result<Self, Failure> {
         let len = usize::try_from(max)
             .ok()
-            .filter(|len| *len > 0 && len.checked_mul(size_of::<CEvent>()).is_some());
+            .filter(|len| *len > 0 && len.checked_mul(size_of::<T>()).is_some());
         let Some(len) = len else {
             return Err(Failure::invalid(format!(
-                "max is {max}: there has to be room for an event"
+                "max is {max}: there has to be room in {name}"
             )));
         };
-        if events.is_null() || !events.is_aligned() {
-            return Err(Failure::invalid("events is NULL or not aligned"));
+        if first.is_null() || !first.is_aligned() {
+            return Err(Failure::invalid(format!("{name} is NULL or not aligned")));
         }
         // SAFETY: by the contract; what is there is only written.
-        let places = unsafe { std::slice::from_raw_parts_mut(events.cast(), len) };
+        let places = unsafe { std::slice::from_raw_parts_mut(first.cast(), len) };
         Ok(Self { places, count: 0 })
     }
 
-    fn is_full(&self) -> bool {
-        self.count as usize == self.places.len()
+    /// How many have been filled.
+    pub fn count(&self) -> c_int {
+        self.count
     }
 
+    /// How many have not.
+    pub fn free(&self) -> usize {
+        self.places.len() - self.count as usize
+    }
+
+    /// Fills the next; there has to be one.
     #[inline]
-    fn push(&mut self, event: Event) {
+    pub fn push(&mut self, value: T) {
+        self.places[self.count as usize].put(value);
+        self.count += 1;
+    }
+}
+
+impl Places<'_, CEvent> {
+    #[inline]
+    fn push_event(&mut self, event: Event) {
         if let Some(event) = to_c(event) {
-            self.places[self.count as usize].put(event);
-            self.count += 1;
+            self.push(event);
         }
     }
 
     /// Takes what is there. A failure counts only if nothing was taken before it.
     #[inline]
     fn take(&mut self, open: &mut Open, which: Which) -> Result<(), Failure> {
-        while !self.is_full() {
+        while self.free() > 0 {
             match open.raw.poll(which) {
-                Ok(Some(event)) => self.push(event),
+                Ok(Some(event)) => self.push_event(event),
                 Ok(None) => break,
                 Err(_) if self.count > 0 => break,
                 Err(error) => return Err(error.into()),

@@ -1,62 +1,27 @@
-//! Whether `bcl.h` and this crate agree: assertions that a C compiler checks, made from the Rust side.
+//! Whether `bcl.h` and this crate agree.
 
-use std::fmt::Write;
-use std::mem::offset_of;
-use std::process::Command;
-
-use bcl_cface::Face;
+use bcl_cface::{Face, c_constants, c_structure, layout};
 use bcl_raw::Piece;
 
 use crate::code::{self, Bcl};
 use crate::types::*;
 use crate::{events, text};
 
-/// Asserts size, and place and size of each field, of a structure; a field whose C name differs is `rust => c`.
-macro_rules! structure {
-    ($source:ident, $rust:ident = $c:literal { $($field:ident $(=> $name:ident)?),* $(,)? }) => {
-        writeln!($source, "_Static_assert(sizeof({0}) == {1}, \"{0}\");", $c, size_of::<$rust>()).unwrap();
-        writeln!($source, "_Static_assert(_Alignof({0}) == {1}, \"{0}\");", $c, align_of::<$rust>()).unwrap();
-        let mut fields_bytes = 0;
-        $(
-            let name = structure!(@name $field $($name)?);
-            let offset = offset_of!($rust, $field);
-            let len = field_len(|value: &$rust| size_of_val(&value.$field));
-            writeln!($source, "_Static_assert(offsetof({0}, {name}) == {offset}, \"{0}.{name}\");", $c).unwrap();
-            writeln!($source, "_Static_assert(sizeof((({0} *)0)->{name}) == {len}, \"{0}.{name}\");", $c).unwrap();
-            fields_bytes += len;
-        )*
-        assert_eq!(fields_bytes, size_of::<$rust>(), "{} has a field that is not listed, or a hole", $c);
-    };
-    (@name $field:ident) => { stringify!($field) };
-    (@name $field:ident $name:ident) => { stringify!($name) };
-}
-
-/// Asserts constants.
-macro_rules! constants {
-    ($source:ident, $($c:ident = $rust:expr),* $(,)?) => {
-        $(writeln!($source, "_Static_assert(BCL_{0} == {1}, \"BCL_{0}\");", stringify!($c), $rust).unwrap();)*
-    };
-}
-
-fn field_len<T>(of: impl Fn(&T) -> usize) -> usize {
-    // SAFETY: all of these structures are numbers and pointers, for which zero is a value.
-    of(&unsafe { std::mem::zeroed() })
-}
-
 fn assertions() -> String {
     let mut c = "#include <bcl.h>\n".to_owned();
-    structure!(c, CAddress = "bcl_address" { node, port, reserved });
-    structure!(c, COptions = "bcl_options" {
+    c_structure!(c, CAddress = "bcl_address" { node, port, reserved });
+    c_structure!(c, COptions = "bcl_options" {
         size, flags, node, number, reserved, copy, folder, key, allow_uids, allow_uids_len,
         device, dead_after_ms,
     });
-    structure!(c, CEvent = "bcl_event" {
+    c_structure!(c, CEvent = "bcl_event" {
         kind => type, status, peer, cookie, data, len, offset, value, channel, reserved, cause, cause_detail,
         reserved2, handle, immediate, reserved3,
     });
-    structure!(c, Piece = "struct iovec" { start => iov_base, len_bytes => iov_len });
-    constants!(
+    c_structure!(c, Piece = "struct iovec" { start => iov_base, len_bytes => iov_len });
+    c_constants!(
         c,
+        "BCL_",
         SYSTEM_MAX = bcl_raw::SYSTEM_MAX,
         EAGER_MAX = bcl_raw::EAGER_MAX,
         WINDOW_MAX = bcl_raw::WINDOW_COUNT - 1,
@@ -98,41 +63,25 @@ fn assertions() -> String {
         RECV = events::RECV,
         ANY = events::ANY,
     );
-    writeln!(
-        c,
-        "_Static_assert(BCL_QUIET == {}u, \"BCL_QUIET\");",
+    c += &format!(
+        "_Static_assert(BCL_QUIET == {}u, \"BCL_QUIET\");\n",
         bcl_raw::QUIET
-    )
-    .unwrap();
+    );
     for (name, number) in code::ALL {
         let name = if *number == 0 {
             "OK".to_owned()
         } else {
             format!("ERR_{name}")
         };
-        writeln!(c, "_Static_assert(BCL_{name} == {number}, \"BCL_{name}\");").unwrap();
+        c += &format!("_Static_assert(BCL_{name} == {number}, \"BCL_{name}\");\n");
     }
     c
 }
 
 #[test]
 fn the_header_says_what_the_code_does() {
-    let folder = std::env::temp_dir().join(format!("bcl-header-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let source = folder.join("header.c");
-    std::fs::write(&source, assertions()).unwrap();
-    let output = Command::new("cc")
-        .args(["-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"])
-        .arg(concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include"))
-        .arg(&source)
-        .output()
-        .unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+    layout::check("bcl-header", &assertions(), &[folder]);
 }
 
 #[test]

@@ -3,18 +3,20 @@
 //! Read [`bcl_cface`] (how every call begins and ends, handles and their locks), [`types`] (what both languages see),
 //! [`code`] (the numbers of errors), [`handle`] (a port), then the calls in the order of the header: [`port`], [`message`],
 //! [`pieces`], [`rma`], [`events`], [`memory`], [`job`].
+//!
+//! What is public is for other headers of libbcl, which have the same addresses, options, errors and texts.
 
-mod code;
-mod events;
+pub mod code;
+pub mod events;
 mod handle;
 #[cfg(test)]
 mod header;
 mod job;
 mod memory;
 mod message;
-mod pieces;
-mod port;
+pub mod pieces;
+pub mod port;
 mod rma;
-mod text;
-mod translate;
-mod types;
+pub mod text;
+pub mod translate;
+pub mod types;

@@ -68,10 +68,11 @@ pub unsafe extern "C" fn bcl_postv(
 ///
 /// # Safety
 /// `pieces` is null, or points to `count` entries if that is positive.
-unsafe fn table(pieces: *const Piece, count: c_int) -> Result<Arc<[Piece]>, Failure> {
-    let count = usize::try_from(count)
-        .ok()
-        .filter(|count| *count <= PIECES_MAX);
+pub unsafe fn table(
+    pieces: *const Piece,
+    count: impl TryInto<usize>,
+) -> Result<Arc<[Piece]>, Failure> {
+    let count = count.try_into().ok().filter(|count| *count <= PIECES_MAX);
     let Some(count) = count else {
         return Err(Failure::invalid(format!(
             "count is none of 0 to {PIECES_MAX}: a message in more pieces has to be sent as several"

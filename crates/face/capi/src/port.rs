@@ -34,9 +34,11 @@ pub unsafe extern "C" fn bcl_open(options: *const COptions, port: *mut *mut CPor
     })
 }
 
+/// What options say, and whether the program promises not to need a lock.
+///
 /// # Safety
 /// `options` is null, or points to a structure as long as its `size` says, whose pointers are null or valid.
-unsafe fn settings(options: *const COptions) -> Result<(Options, bool), Failure> {
+pub unsafe fn settings(options: *const COptions) -> Result<(Options, bool), Failure> {
     let mut port = Options::default();
     if options.is_null() {
         return Ok((port, false));

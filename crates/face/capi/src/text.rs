@@ -121,7 +121,8 @@ fn sentence(event: &CEvent) -> String {
     }
 }
 
-fn outcome(what: String, event: &CEvent) -> String {
+/// A sentence about how something went, of whose event everything but the kind counts.
+pub fn outcome(what: String, event: &CEvent) -> String {
     match (event.status, error_of(event)) {
         (code::OK, _) => format!("{what}: done"),
         (_, Some(error)) => format!("{what} failed: {error}"),

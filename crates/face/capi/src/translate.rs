@@ -110,7 +110,8 @@ pub fn to_c(event: Event) -> Option<CEvent> {
     })
 }
 
-fn ended(result: &Result<(), OpError>) -> CEvent {
+/// How an operation went, in an event that says nothing else.
+pub fn ended(result: &Result<(), OpError>) -> CEvent {
     let mut event = match result {
         Err(OpError::PeerGone(cause)) => caused(*cause),
         _ => CEvent::NOTHING,

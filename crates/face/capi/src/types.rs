@@ -1,5 +1,7 @@
 //! The structures and constants of `bcl.h`, field by field. The tests of `testing/c` compare both.
 
+#![expect(missing_docs, reason = "bcl.h says what they are")]
+
 use std::ffi::{c_char, c_void};
 
 use bcl_raw::{Address, Device};

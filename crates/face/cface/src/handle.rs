@@ -107,6 +107,22 @@ impl<T: Inside> Handle<T> {
         }
     }
 
+    /// Takes something under the lock, and goes on with that alone: for what waits. Closing wakes it, if it does so by
+    /// [`Inside::close`], and then waits for its end.
+    pub fn aside<A, R>(
+        &self,
+        take: impl FnOnce(&mut T) -> Outcome<T, A>,
+        body: impl FnOnce(A) -> Outcome<T, R>,
+    ) -> Outcome<T, R> {
+        match &self.lock {
+            Lock::OneThread(_) => body(self.with(take)?),
+            Lock::Threads(mutex) => match self.enter(mutex, |inside| take(inside).map(Some))? {
+                Some((taken, _guest)) => body(taken),
+                None => Err(closed::<T>()),
+            },
+        }
+    }
+
     /// Runs `look` under the lock; if it returns something to do without it, this thread becomes a guest.
     pub(crate) fn enter<R>(
         &self,

@@ -4,7 +4,7 @@
 //! A library implements [`Face`], which says its error codes, and each of its calls runs its body in one of
 //! [`Face::status`], [`Face::number`] and those for hot calls. What its program holds pointers to is [`Inside`] a
 //! [`Handle`]; if that [has a port](bcl_raw::HasPort), threads wait for its events by [`Handle::wait`]. Arguments are looked at with
-//! [`out()`], [`range`] and [`string`].
+//! [`out()`], [`range`] and [`string`]; [`layout`] is for its tests.
 //!
 //! ```
 //! use std::ffi::c_int;
@@ -82,6 +82,7 @@
 mod arguments;
 mod call;
 mod handle;
+pub mod layout;
 mod retired;
 #[cfg(test)]
 mod tests;

@@ -107,18 +107,17 @@ impl Pointer {
         Fake::hot_status("lamp_wait", || {
             // SAFETY: as in `call`.
             let handle = unsafe { Handle::check(self.0) }?;
-            let Lock::Threads(mutex) = &handle.lock else {
-                return Err(Failure::invalid("it is for one thread"));
-            };
-            let guest = handle.enter(mutex, |_| Ok(Some(())))?;
-            waiting.send(()).unwrap();
-            wait();
-            let ended = handle.with(|lamp| match lamp.waking {
-                Some(_) => Ok(()),
-                None => Err(Error::Closed.into()),
-            });
-            drop(guest);
-            ended
+            handle.aside(
+                |_| Ok(()),
+                |()| {
+                    waiting.send(()).unwrap();
+                    wait();
+                    handle.with(|lamp| match lamp.waking {
+                        Some(_) => Ok(()),
+                        None => Err(Error::Closed.into()),
+                    })
+                },
+            )
         })
     }
 }

@@ -1,0 +1,16 @@
+//! The C library, of which [`bcl_capi`] has the calls of `bcl.h`; here are those of `bcl_adi.h`, which says what they promise.
+//!
+//! Read [`types`] (what both languages see), [`endpoint`] (what a program holds, and errors), then the calls in the order of the
+//! header: [`messages`], [`probing`], [`completions`], [`one_sided`].
+
+/// Its calls are part of the library.
+extern crate bcl_capi as _;
+
+mod completions;
+mod endpoint;
+#[cfg(test)]
+mod header;
+mod messages;
+mod one_sided;
+mod probing;
+mod types;

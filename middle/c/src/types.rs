@@ -1,0 +1,115 @@
+//! The structures and constants of `bcl_adi.h`, field by field; a test compares both.
+
+use std::ffi::c_void;
+
+use bcl_adi::Piece;
+use bcl_capi::types::CAddress;
+
+pub const MANUAL: u32 = 1;
+
+pub const INJECTED: u32 = 1;
+pub const DELIVERED: u32 = 2;
+pub const QUIET: u32 = 4;
+pub const DATA: u32 = 8;
+
+/// `bcl_adi_outgoing`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct COutgoing {
+    pub to: CAddress,
+    pub tag: u64,
+    pub data: u64,
+    pub context: u64,
+    pub pieces: *const Piece,
+    pub count: u32,
+    pub space: u32,
+    pub flags: u32,
+    pub reserved: u32,
+}
+
+/// `bcl_adi_wanted`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CWanted {
+    pub from: CAddress,
+    pub tag: u64,
+    pub ignore: u64,
+    pub space: u32,
+    pub reserved: u32,
+}
+
+/// `bcl_adi_incoming`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CIncoming {
+    pub wanted: CWanted,
+    pub context: u64,
+    pub pieces: *const Piece,
+    pub count: u32,
+    pub reserved: u32,
+    pub multi_min_free: u64,
+}
+
+/// `bcl_adi_probed`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CProbed {
+    pub from: CAddress,
+    pub tag: u64,
+    pub data: u64,
+    pub len: u64,
+    pub claim: u64,
+    pub has_data: u32,
+    pub reserved: u32,
+}
+
+/// `bcl_adi_completion`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CCompletion {
+    pub kind: u32,
+    pub status: i32,
+    pub peer: CAddress,
+    pub context: u64,
+    pub tag: u64,
+    pub data: u64,
+    pub len: u64,
+    pub start: *mut c_void,
+    pub value: u64,
+    pub cause: u32,
+    pub cause_detail: i32,
+    pub space: u32,
+    pub has_data: u8,
+    pub released: u8,
+    pub reserved: u16,
+}
+
+pub const SENT: u32 = 1;
+pub const RECEIVED: u32 = 2;
+pub const PUT_DONE: u32 = 3;
+pub const GET_DONE: u32 = 4;
+pub const ATOMIC_DONE: u32 = 5;
+pub const WRITTEN: u32 = 6;
+pub const LOST: u32 = 7;
+
+/// `bcl_adi_place`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CPlace {
+    pub owner: CAddress,
+    pub key: u64,
+    pub address: u64,
+}
+
+/// `bcl_adi_change`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CChange {
+    pub function: u32,
+    pub kind: u32,
+    pub count: u32,
+    pub reserved: u32,
+    pub operands: *const u8,
+    pub compared: *const u8,
+    pub found: *mut u8,
+}
