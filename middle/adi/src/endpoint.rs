@@ -22,6 +22,12 @@ const EVENTS_MAX: usize = 16;
 /// ... and of one in the place of the program.
 const STAND_IN_EVENTS_MAX: usize = 4096;
 
+/// Between two questions whether those are there who are waited for ([ADI-6.5]).
+pub const ASKED_EACH: Duration = Duration::from_secs(1);
+
+/// Looks between two at the clock.
+const LOOKS_PER_CLOCK: u64 = 4096;
+
 /// Sends and receives tagged messages over a port of its own ([ADI-1]). For one thread at a time. Callers vouch for the memory
 /// that they lend.
 ///
@@ -32,6 +38,7 @@ pub struct Endpoint {
     port: RawPort<Bodies>,
     /// How often the program has looked at what has come.
     turns: u64,
+    asked_at: Instant,
 }
 
 impl Endpoint {
@@ -47,6 +54,7 @@ impl Endpoint {
             engine,
             port,
             turns: 0,
+            asked_at: Instant::now(),
         })
     }
 
@@ -191,8 +199,7 @@ impl Endpoint {
     pub fn look(&mut self, most: usize, mut tell: impl FnMut(&Completion)) -> Result<(), Error> {
         let mut told = self.tell_of_ended(most, &mut tell);
         if told == 0 && most > 0 {
-            self.turns = self.turns.wrapping_add(1);
-            self.engine.catch_up(&mut self.port)?;
+            self.begin_turn()?;
             self.port.look(Which::Any)?;
             while told < most && self.port.has(Which::Any) {
                 let event = self.port.take(Which::Any);
@@ -225,9 +232,11 @@ impl Endpoint {
                 return Ok(Some(completion));
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            match self.port.wait(Which::Any, left)? {
+            let patience = left.map_or(ASKED_EACH, |left| left.min(ASKED_EACH));
+            match self.port.wait(Which::Any, Some(patience))? {
                 Some(event) => self.handle(event)?,
-                None => return self.poll(),
+                None if left == Some(patience) => return self.poll(),
+                None => self.ask_after_peers()?,
             }
         }
     }
@@ -260,6 +269,7 @@ impl Endpoint {
 
     /// Does what the program would do if it looked. Completions wait for it.
     pub(crate) fn stand_in(&mut self) -> Result<(), Error> {
+        self.ask_after_peers()?;
         self.take_events(STAND_IN_EVENTS_MAX)?;
         self.tell();
         Ok(())
@@ -284,9 +294,27 @@ impl Endpoint {
     }
 
     #[inline]
-    fn progress(&mut self) -> Result<(), Error> {
+    fn begin_turn(&mut self) -> Result<(), Error> {
         self.turns = self.turns.wrapping_add(1);
-        self.engine.catch_up(&mut self.port)?;
+        if self.turns % LOOKS_PER_CLOCK == 0 {
+            self.ask_after_peers()?;
+        }
+        self.engine.catch_up(&mut self.port)
+    }
+
+    /// Asks whether those are there who are waited for, if it is time.
+    #[cold]
+    pub(crate) fn ask_after_peers(&mut self) -> Result<(), Error> {
+        if self.asked_at.elapsed() < ASKED_EACH {
+            return Ok(());
+        }
+        self.asked_at = Instant::now();
+        self.engine.ask_after_peers(&mut self.port)
+    }
+
+    #[inline]
+    fn progress(&mut self) -> Result<(), Error> {
+        self.begin_turn()?;
         for _ in 0..EVENTS_MAX {
             let Some(event) = self.port.poll(Which::Any)? else {
                 break;

@@ -119,6 +119,11 @@ impl Peers {
     pub fn iter(&self) -> std::slice::Iter<'_, Peer> {
         self.peers.iter()
     }
+
+    /// The same, with their numbers.
+    pub fn numbered(&self) -> impl Iterator<Item = (PeerNumber, &Peer)> {
+        (0..).zip(&self.peers)
+    }
 }
 
 /// An address as one word, which is quicker to hash.

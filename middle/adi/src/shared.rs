@@ -2,14 +2,14 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bcl_raw::slab::Id;
-use bcl_raw::{Bed, HasPort, Options, wait_unlocked};
+use bcl_raw::{Bed, HasPort, Options, Which, wait_unlocked};
 use bcl_types::Address;
 
 use crate::completion::{Completion, Probed};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{ASKED_EACH, Endpoint};
 use crate::engine::{OneSided, Receive, Send, Wanted};
 use crate::error::Error;
 use crate::guard::{Guard, Progress, Room};
@@ -172,13 +172,17 @@ impl SharedEndpoint {
                 Ok(())
             });
         };
-        wait_unlocked(
-            &self.bed,
-            bcl_raw::Which::Any,
-            timeout,
-            locked,
-            Endpoint::poll,
-        )
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let patience = left.map_or(ASKED_EACH, |left| left.min(ASKED_EACH));
+            let (which, poll) = (Which::Any, Endpoint::poll);
+            let found = wait_unlocked(&self.bed, which, Some(patience), locked, poll)?;
+            if found.is_some() || left == Some(patience) {
+                return Ok(found);
+            }
+            self.room.with(Endpoint::ask_after_peers)?;
+        }
     }
 
     /// A descriptor that is readable while there are completions, or may be: poll until there is none before sleeping on it.

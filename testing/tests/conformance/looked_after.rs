@@ -5,7 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bcl_adi::{
-    Completion, Ended, Error, Memory, Progress, Receive, Send, SharedEndpoint, Source, Wanted, When,
+    Completion, Ended, Error, Memory, OpError, Progress, Receive, Send, SharedEndpoint, Source,
+    Wanted, When,
 };
 use bcl_testing::{Fixture, World, conformance, contents};
 use bcl_types::Address;
@@ -63,6 +64,41 @@ fn wait(at: &SharedEndpoint) -> Completion {
 }
 
 conformance! {
+    /// ADI-6.1, 6.5: who waits for somebody who was never there, or no longer is, and has nothing to send, is told.
+    fn nobody_is_waited_for_for_ever(world) {
+        let gone = open(world, Progress::Manual);
+        let nobody = gone.address();
+        gone.close(Duration::ZERO).unwrap();
+        let mut rooms = [[0; 8]; 2];
+        let sleeps = open(world, Progress::Automatic);
+        let looks = open(world, Progress::Manual);
+        for (endpoint, room) in [&sleeps, &looks].into_iter().zip(&mut rooms) {
+            let receive = Receive {
+                wanted: Wanted { space: 0, source: Source::Peer(nobody), tag: 1, ignore: 0 },
+                memory: Memory::one(room.as_mut_ptr(), room.len()),
+                context: 1,
+                mark: 0,
+                multi_min_free_bytes: None,
+            };
+            // SAFETY: the rooms go after the endpoints do.
+            unsafe { endpoint.receive(receive) }.unwrap();
+        }
+        let start = Instant::now();
+        let is_told = |ended: Completion| {
+            // Of another node nothing but silence is known.
+            matches!(ended.result, Err(OpError::NoPort | OpError::Unreachable))
+        };
+        let told = sleeps.wait(Some(PATIENCE)).unwrap().expect("it ends");
+        assert!(is_told(told), "{told:?}");
+        let told = loop {
+            if let Some(ended) = looks.poll().unwrap() {
+                break ended;
+            }
+            assert!(start.elapsed() < PATIENCE, "nothing ends");
+        };
+        assert!(is_told(told), "{told:?}");
+    }
+
     /// ADI-7.1: nobody makes a call, and the message is there.
     fn a_large_transfer_to_who_computes_goes_on(world) {
         const LEN: usize = 5_000_000;

@@ -2,7 +2,7 @@
 //! clock read, no call made but on the [`Carrier`](crate::carrier::Carrier), so that all of it runs on a model as well.
 //!
 //! In the order of a message's way: `sending`, `arriving`, `receiving`, `tasks`, `pushing`, and `ending`. What they hold meanwhile
-//! is in `meeting` and `multi`. What needs no receive is in `one_sided`.
+//! is in `meeting` and `multi`. What needs no receive is in `one_sided`. Who is waited for in vain is asked after in `patience`.
 
 mod arriving;
 mod depths;
@@ -10,6 +10,7 @@ mod ending;
 mod meeting;
 mod multi;
 mod one_sided;
+mod patience;
 mod probing;
 mod pushing;
 mod receiving;
@@ -18,7 +19,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use bcl_raw::slab::Slab;
@@ -42,7 +43,7 @@ pub use sending::{Send, When};
 /// Everything that an endpoint knows: its books, for whoever has a port of another kind. What the port has to tell goes to
 /// [`arrived`](Self::arrived), [`body_received`](Self::body_received), [`system_sent`](Self::system_sent),
 /// [`body_sent`](Self::body_sent), [`peer_up`](Self::peer_up) and [`peer_gone`](Self::peer_gone); where it has room again,
-/// [`catch_up`](Self::catch_up) uses it.
+/// [`catch_up`](Self::catch_up) uses it; once a second or so, [`ask_after_peers`](Self::ask_after_peers) is to be called.
 #[derive(Debug)]
 pub struct Engine {
     address: Address,
@@ -66,6 +67,8 @@ pub struct Engine {
     requests: usize,
     /// Peers with a backlog.
     waiting: VecDeque<PeerNumber>,
+    /// Peers that were waited for when they were last asked after.
+    awaited: BTreeSet<PeerNumber>,
     completions: VecDeque<Completion>,
     budget: Budget,
     /// Messages that are kept for programs whose sends are complete; and their bytes.
@@ -98,6 +101,7 @@ impl Engine {
             claimed: Slab::default(),
             multis: Slab::default(),
             waiting: VecDeque::new(),
+            awaited: BTreeSet::new(),
             completions: VecDeque::new(),
             budget: Budget::default(),
             unasked: 0,

@@ -80,6 +80,12 @@ impl<T> Posted<T> {
         Some((pattern, value))
     }
 
+    /// Of those that want messages from one peer alone, that peer.
+    pub fn sources(&self) -> impl Iterator<Item = PeerNumber> {
+        let entries = self.entries.iter();
+        entries.filter_map(|(_, (pattern, _))| pattern.source)
+    }
+
     /// Those that `wanted` picks, in no order.
     pub fn find(&self, wanted: impl Fn(&Pattern, &T) -> bool) -> impl Iterator<Item = Id> {
         let entries = self.entries.iter();

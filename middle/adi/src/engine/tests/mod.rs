@@ -6,6 +6,7 @@ mod cheats;
 mod lists;
 mod network;
 mod one_sided;
+mod patience;
 mod pushed;
 mod world;
 
@@ -40,6 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         20 => (end(), end()).prop_map(|(from, to)| Step::Deliver { from, to }),
         8 => any::<prop::sample::Index>().prop_map(|which| Step::Copy { which }),
         4 => end().prop_map(|at| Step::CatchUp { at }),
+        1 => end().prop_map(|at| Step::AskAfter { at }),
         2 => (end(), 0usize..6).prop_map(|(at, calls)| Step::Refuse { at, calls }),
         1 => (end(), end()).prop_map(|(a, b)| Step::Break { a, b }),
     ];

@@ -57,6 +57,9 @@ pub enum Step {
     CatchUp {
         at: usize,
     },
+    AskAfter {
+        at: usize,
+    },
     Refuse {
         at: usize,
         calls: usize,
@@ -182,6 +185,7 @@ impl World {
             Step::Deliver { from, to } => self.deliver(from, to),
             Step::Copy { which } => self.network.borrow_mut().copy(|len| which.index(len)),
             Step::CatchUp { at } => self.catch_up(at),
+            Step::AskAfter { at } => self.ask_after(at),
             Step::Refuse { at, calls } => self.network.borrow_mut().refusals[at] = calls,
             Step::Break { a, b } => self.cut(a, b),
         }
@@ -381,6 +385,11 @@ impl World {
             .arrived(&mut party.socket, address(from), tag, &bytes)
             .unwrap();
         assert_eq!(party.engine.depths().faults, 0);
+    }
+
+    fn ask_after(&mut self, at: usize) {
+        let Party { engine, socket, .. } = &mut self.parties[at];
+        engine.ask_after_peers(socket).unwrap();
     }
 
     fn catch_up(&mut self, at: usize) {
