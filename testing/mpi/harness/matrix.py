@@ -22,11 +22,18 @@ class Program:
     arguments: tuple = ("",)
     # It has to fail, and this is how.
     told: str = ""
+    # The launcher lets the others go on, and MPI itself has to tell them so.
+    told_by_mpi: str = ""
 
 
 # A rank is killed in each phase of a job. Either MPI tells another, or the launcher has ended all before.
 KILLED = ("first-message", "posted", "short", "long", "long-back", "collectives", "window")
 TOLD = r"was told: |Fatal error in |signal 9|BAD TERMINATION|BTL OFI will now abort"
+# Where the others outlive it: an error of MPI in the call that waits, which names the rank if the call does, and the provider's
+# sentence, which names host, process and cause.
+TOLD_BY_MPI = r"(?s)(?=.*(was told: |Fatal error in ))(?=.*(the peer is gone|nobody has this port open))"
+# Whose launcher can: on one host it ends all together even then.
+OUTLIVES = ("mpich", "impi")
 
 PROGRAMS = (
     Program("pingpong", 2),
@@ -45,7 +52,7 @@ PROGRAMS = (
     Program("rma", 4, seconds=90),
     Program("atomics", 4, seconds=90),
     Program("large", 2, seconds=90),
-    Program("killed", 4, arguments=KILLED, told=TOLD),
+    Program("killed", 4, arguments=KILLED, told=TOLD, told_by_mpi=TOLD_BY_MPI),
 )
 
 
@@ -62,6 +69,7 @@ class Case:
     provider: str = None
     has_to_fail: bool = False
     environment: dict = field(default_factory=dict)
+    outlives: bool = False
     # What the program has to have written for its exit status to be believed, a regular expression.
     proof: str = ""
     watched: str = ""
@@ -105,4 +113,7 @@ def cases(built, names, choice):
                 command = [built[name, program.name], *argument.split()]
                 case = Case(name, "-".join([program.name, *argument.split()]), hosts, program.ranks // hosts, program.seconds, command)
                 found.append(replace(case, has_to_fail=bool(program.told), proof=program.told))
+                if program.told_by_mpi and hosts > 1 and name.startswith(OUTLIVES):
+                    told = replace(case, name=f"{case.name}-told", outlives=True)
+                    found.append(replace(told, has_to_fail=True, proof=program.told_by_mpi))
     return found

@@ -47,7 +47,7 @@ def run(case, folder, provider, log):
     command = [
         WITH, "--folder", folder, "--mpi", case.mpi, "--provider", case.provider or provider,
         "--hosts", str(case.hosts), "--each", str(case.each), "--seconds", str(case.seconds),
-        *(["--watched", case.watched] if case.watched else []), *case.command,
+        *(["--outlive"] if case.outlives else []), *(["--watched", case.watched] if case.watched else []), *case.command,
     ]
     return subprocess.run(
         command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **case.environment}, preexec_fn=hosts.die_with_parent
