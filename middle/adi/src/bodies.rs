@@ -9,6 +9,7 @@ use bcl_types::Address;
 use crate::carrier::Carrier;
 use crate::matching::Seeded;
 use crate::memory::Memory;
+use crate::own::Own;
 use crate::peers::word_of;
 
 /// Channel of all bodies. The name that their sender has for them is their immediate data.
@@ -25,6 +26,8 @@ type Key = (u64, u64);
 pub struct Bodies {
     expected: HashMap<Key, Target, Seeded>,
     waiting: HashMap<Key, Arrival, Seeded>,
+    /// Those of the endpoint to itself, and all else that it says to itself.
+    pub own: Own,
 }
 
 impl Matcher for Bodies {
@@ -61,11 +64,20 @@ impl Carrier for RawPort<Bodies> {
         tag: u64,
         life: u32,
     ) -> Result<bool, Error> {
+        if to == self.address() {
+            self.matcher().own.say(tag, bytes);
+            return Ok(true);
+        }
         check_ends(self)?;
         self.start_system(to, bytes, tag, life.into())
     }
 
     unsafe fn send_body(&mut self, to: Address, name: Id, memory: &Memory) -> Result<(), Error> {
+        if to == self.address() {
+            // SAFETY: by the contract.
+            unsafe { self.matcher().own.send(name, memory.clone()) };
+            return Ok(());
+        }
         check_ends(self)?;
         // SAFETY: by the contract.
         let sent = unsafe {
@@ -84,6 +96,11 @@ impl Carrier for RawPort<Bodies> {
         memory: &Memory,
         incoming: Id,
     ) -> Result<(), Error> {
+        if from == self.address() {
+            // SAFETY: by the contract.
+            unsafe { self.matcher().own.expect(name, memory.clone(), incoming) };
+            return Ok(());
+        }
         let target = match memory.table() {
             None => {
                 let (start, len_bytes) = memory.start_and_len();
@@ -109,6 +126,9 @@ impl Carrier for RawPort<Bodies> {
 
     /// The port tells of the end under a name that nobody knows by then.
     fn take_back(&mut self, from: Address, name: u64) -> bool {
+        if from == self.address() {
+            return self.matcher().own.take_back(name);
+        }
         let target = self.matcher().expected.remove(&key(from, name));
         if let Some(target) = target {
             self.end_post(CHANNEL, target.op);

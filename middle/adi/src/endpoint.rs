@@ -14,6 +14,7 @@ use crate::completion::{Completion, Probed};
 use crate::engine::{Engine, OneSided, Receive, Send, Wanted};
 use crate::error::Error;
 use crate::memory::Memory;
+use crate::own::Heard;
 use crate::regions::Regions;
 
 /// Events of the port that one poll takes, at most, before it says that nothing has ended; or a receive before it asks.
@@ -49,13 +50,16 @@ impl Endpoint {
     pub fn open(options: Options) -> Result<Self, Error> {
         let port = options.open_with(Bodies::default())?;
         let first_name = RandomState::new().hash_one(0) as u32;
-        let engine = Engine::new(port.address(), first_name);
-        Ok(Self {
-            engine,
+        let address = port.address();
+        let mut endpoint = Self {
+            engine: Engine::new(address, first_name),
             port,
             turns: 0,
             asked_at: Instant::now(),
-        })
+        };
+        endpoint.engine.peer_up(&mut endpoint.port, address)?;
+        endpoint.hear_itself()?;
+        Ok(endpoint)
     }
 
     /// Where others reach it.
@@ -74,9 +78,8 @@ impl Endpoint {
     #[inline]
     pub unsafe fn send(&mut self, send: Send) -> Result<(), Error> {
         // SAFETY: by the contract.
-        let sent = unsafe { self.engine.send(&mut self.port, send) };
-        self.tell();
-        sent
+        unsafe { self.engine.send(&mut self.port, send) }?;
+        self.hear_itself()
     }
 
     /// Receives the oldest message that waits and is wanted, or the next that comes ([ADI-3]).
@@ -90,9 +93,8 @@ impl Endpoint {
             self.take_events(EVENTS_MAX)?;
         }
         // SAFETY: by the contract.
-        let received = unsafe { self.engine.receive(&mut self.port, receive) };
-        self.tell();
-        received
+        unsafe { self.engine.receive(&mut self.port, receive) }?;
+        self.hear_itself()
     }
 
     /// Begins a one-sided operation on the exposed memory of a peer ([ADI-8]).
@@ -106,9 +108,8 @@ impl Endpoint {
     #[inline]
     pub unsafe fn one_sided(&mut self, asked: OneSided) -> Result<(), Error> {
         // SAFETY: by the contract.
-        let begun = unsafe { self.engine.one_sided(&mut self.port, asked) };
-        self.tell();
-        begun
+        unsafe { self.engine.one_sided(&mut self.port, asked) }?;
+        self.hear_itself()
     }
 
     /// The memory that peers may use.
@@ -161,12 +162,11 @@ impl Endpoint {
         context: (u64, u8),
     ) -> Result<(), Error> {
         // SAFETY: by the contract.
-        let received = unsafe {
+        unsafe {
             self.engine
                 .receive_claimed(&mut self.port, claim, memory, context)
-        };
-        self.tell();
-        received
+        }?;
+        self.hear_itself()
     }
 
     /// Gets rid of a message that was claimed. To its sender it has arrived.
@@ -174,7 +174,8 @@ impl Endpoint {
     /// # Errors
     /// As for [`receive_claimed`](Self::receive_claimed).
     pub fn discard_claimed(&mut self, claim: Id) -> Result<(), Error> {
-        self.engine.discard_claimed(&mut self.port, claim)
+        self.engine.discard_claimed(&mut self.port, claim)?;
+        self.hear_itself()
     }
 
     /// Takes a completion if there is one. Whatever has come is looked at only here, in [`wait`](Self::wait), by probes,
@@ -206,7 +207,7 @@ impl Endpoint {
                 event.map_or(Ok(()), |event| self.handle(event))?;
                 told += self.tell_of_ended(most - told, &mut tell);
             }
-            self.engine.catch_up(&mut self.port)?;
+            self.catch_up()?;
         }
         self.tell();
         Ok(())
@@ -277,14 +278,38 @@ impl Endpoint {
 
     /// Looks at what has come, at so much at most, whatever ends by it.
     fn take_events(&mut self, most: usize) -> Result<(), Error> {
-        self.engine.catch_up(&mut self.port)?;
+        self.catch_up()?;
         for _ in 0..most {
             let Some(event) = self.port.poll(Which::Any)? else {
                 break;
             };
             self.handle(event)?;
         }
-        self.engine.catch_up(&mut self.port)
+        self.catch_up()
+    }
+
+    /// Says what waits for room, and hears what it has said to itself.
+    #[inline]
+    fn catch_up(&mut self) -> Result<(), Error> {
+        self.engine.catch_up(&mut self.port)?;
+        self.hear_itself()
+    }
+
+    /// What the endpoint has said to itself comes now, before all that others have said ([ADI-2.4]).
+    #[inline]
+    fn hear_itself(&mut self) -> Result<(), Error> {
+        let own = self.port.address();
+        while let Some(heard) = self.port.matcher().own.next() {
+            match heard {
+                Heard::Message(tag, bytes) => {
+                    self.engine.arrived(&mut self.port, own, tag, &bytes)?;
+                }
+                Heard::Sent(name, result) => self.engine.body_sent(name, result),
+                Heard::Received(id, result) => self.engine.body_received(id, result),
+            }
+        }
+        self.tell();
+        Ok(())
     }
 
     /// Those who watch the port are told of completions too.
@@ -299,7 +324,7 @@ impl Endpoint {
         if self.turns % LOOKS_PER_CLOCK == 0 {
             self.ask_after_peers()?;
         }
-        self.engine.catch_up(&mut self.port)
+        self.catch_up()
     }
 
     /// Asks whether those are there who are waited for, if it is time.
@@ -325,7 +350,7 @@ impl Endpoint {
             }
         }
         // Peers wait for answers, and the program may look no more for a while.
-        self.engine.catch_up(&mut self.port)
+        self.catch_up()
     }
 
     #[inline]

@@ -9,7 +9,7 @@
 //! Memory that is exposed in [`Regions`] peers read, write and change by [`OneSided`] operations, without a receive.
 //!
 //! Read on with `engine`, the books, which do nothing by themselves; `matching`, how receives and messages find each other;
-//! `credit`; `regions` and `atomics`, what peers reach and do there; `header`, what is said between endpoints; `bodies` and [`Endpoint`], which join the books to a port; `guard` and
+//! `credit`; `regions` and `atomics`, what peers reach and do there; `header`, what is said between endpoints; `bodies`, `own` and [`Endpoint`], which join the books to a port; `guard` and
 //! [`SharedEndpoint`], for threads and for programs that compute. Ports of another kind, as a simulator has them, are a
 //! [`Carrier`], and join themselves to an [`Engine`].
 
@@ -25,6 +25,7 @@ mod guard;
 mod header;
 mod matching;
 mod memory;
+mod own;
 mod peers;
 mod regions;
 mod shared;

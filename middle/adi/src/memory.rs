@@ -130,6 +130,26 @@ impl Memory {
         }
     }
 
+    /// Copies all of it to the beginning of other memory.
+    ///
+    /// # Safety
+    /// This can be read; the other can be written, is at least as long, and does not overlap it.
+    pub unsafe fn copy_to(&self, other: &Self) {
+        let len_bytes = self.len_bytes();
+        // SAFETY: by the contract; the pieces are as long as they say.
+        unsafe {
+            match (&self.lies, &other.lies) {
+                (_, Lies::InOne(to)) => self.pieces().copy_out(0, len_bytes, to.start),
+                (Lies::InOne(from), _) => other.pieces().copy_in(0, len_bytes, from.start),
+                _ => {
+                    let mut all = vec![0; len_bytes];
+                    self.gather(&mut all);
+                    other.scatter(&all);
+                }
+            }
+        }
+    }
+
     /// Gathers the first bytes.
     ///
     /// # Safety

@@ -44,11 +44,14 @@ def imb(folder, name, hosts):
 # Starting processes and connecting to strangers; MPI-IO, for hosts here have no file system in common; Fortran.
 NOT_OF_MPI4PY = ("test_spawn", "test_dynproc", "test_io", "test_mpiabi")
 
-# What fails for reasons of the library's own: whose, on so many hosts and more, and which module. On tcp as well, but the last.
+# What fails for reasons of others, now and then or always: whose, on so many hosts and more, and which module. On tcp as well, but the last.
 NOT_UNDER = (
     # MPI_Dist_graph_create probes for any message and then receives any, which it takes for the same one. If another rank's is there
     # before a rank sends its own to itself, MPICH probes that first and receives its own first. On tcp that is rarer.
     ("mpich", 1, "test_comm_topo"),
+    # mpi4py's locks count on it that what a rank accumulates into its own window comes before what another does later, without a flush
+    # between. MPICH does not keep to that where the window is not in memory that ranks share, nor has it to: on tcp it is seen seldom.
+    ("mpich", 1, "test_util_sync"),
     # TestCCOBufInplaceWorld.testReduceScatter: a wrong sum, after which the other ranks wait for the one that has failed.
     ("impi", 2, "test_cco_buf"),
     # A dynamic window has a length of -1 where the provider has one-sided operations, as in MPICH before 4.0: on tcp they are not used.

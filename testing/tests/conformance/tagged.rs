@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use bcl_adi::{
     EAGER_MAX, Ended, Error, Memory, OpError, Piece, Receive, Send, Source, Wanted, When,
 };
+use bcl_raw::HasPort;
 use bcl_testing::{conformance, contents};
 use bcl_types::{Address, Cause, Random};
 
@@ -105,6 +106,54 @@ conformance! {
             assert_eq!((ended.tag, ended.len_bytes), (tag, 8));
             assert_eq!(room[..8], tag.to_le_bytes());
         }
+    }
+
+    /// ADI-2.4: of whatever length, in pieces, delivered, too long for its memory: no connection is needed, and nothing is waited for.
+    fn an_endpoint_talks_to_itself_without_its_port(world) {
+        let mut a = open(world);
+        let to = a.address();
+        for (number, len) in [0, 100, EAGER_MAX, EAGER_MAX + 1, 1_000_000].into_iter().enumerate() {
+            for (is_posted, when) in [(true, When::Reusable), (false, When::Reusable), (true, When::Delivered), (false, When::Delivered)] {
+                let bytes = contents::bytes(number as u64, len);
+                let (mut first, mut second) = (vec![0; len / 3], vec![0; len - len / 3]);
+                let pieces = [&mut first, &mut second]
+                    .map(|part| Piece { start: part.as_mut_ptr(), len_bytes: part.len() });
+                let wanted = Receive {
+                    memory: Memory::several(&pieces).unwrap(),
+                    ..receive(tagged(Source::Peer(to), 1), &mut [], 7)
+                };
+                let sent = Send { when, ..message(to, 1, &bytes, 8) };
+                // SAFETY: all has ended before the memory goes.
+                unsafe {
+                    if is_posted {
+                        a.receive(wanted).unwrap();
+                        a.endpoint.send(sent).unwrap();
+                    } else {
+                        a.endpoint.send(sent).unwrap();
+                        a.receive(wanted).unwrap();
+                    }
+                }
+                let mut ended = Vec::new();
+                a.endpoint.look(9, |completion| ended.push(*completion)).unwrap();
+                assert_eq!(ended.len(), 2, "{len} bytes, {is_posted}, {when:?}: {ended:?}");
+                assert!(ended.iter().all(|ended| ended.result.is_ok() && ended.len_bytes == len as u64));
+                first.extend(second);
+                contents::check(number as u64, &first);
+            }
+        }
+        let (long, mut room) = (vec![1; 50_000], [0; 10]);
+        let too_short = receive(tagged(Source::Any, 2), &mut room, 9);
+        // SAFETY: both end before they go.
+        unsafe {
+            a.endpoint.send(message(to, 2, &long, 10)).unwrap();
+            a.receive(too_short).unwrap();
+        }
+        let truncated = Err(OpError::Truncated { len_bytes: 50_000, capacity_bytes: 10 });
+        let mut ended = Vec::new();
+        a.endpoint.look(9, |completion| ended.push((completion.kind, completion.result))).unwrap();
+        ended.sort_by_key(|(kind, _)| *kind == Ended::Receive);
+        assert_eq!(ended, [(Ended::Send, Ok(())), (Ended::Receive, truncated)]);
+        assert!(a.endpoint.port().peers().is_empty());
     }
 
     /// ADI-7.1: a look tells of no more than was asked for, and of the rest the next time, in order.
