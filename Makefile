@@ -20,6 +20,7 @@ TESTS := cargo nextest run --workspace --locked --cargo-quiet
 NEXTEST := $(TESTS) --status-level fail --final-status-level fail --test-threads $(shell echo $$((2 * $$(nproc))))
 MPI_PART := mpich-4.3.2 openmpi-5.0.11
 MPI_BENCH := mpich-4.3.2 openmpi-5.0.11 debian-openmpi-4.1.4
+MPI_LOSSY_PROGRAMS := pingpong,probe,storm,collectives,rma,atomics
 MPI_PART_PROGRAMS := pingpong,probe,cancel,storm,collectives,rma,atomics
 comma := ,
 space := $(subst ,, )
@@ -72,10 +73,13 @@ test-fuzz: bootstrap-test ## each fuzz target for some seconds, on a stable comp
 test-kernel: bootstrap-kernel ## the interface program under Debian 12's Linux 6.1, in an emulated machine (Debian 12 only)
 	@testing/kernel/run.sh "$(TARGET)"
 
-test-mpi: bootstrap-mpi ## MPI programs under six unmodified MPI libraries, on one host and several; narrowed by MPI=, HOSTS=, PROGRAM= (testing/mpi/run); needs root
+test-mpi: bootstrap-mpi ## MPI programs under six unmodified MPI libraries, on one host and several, suites of others, and a network that loses packets; narrowed by MPI=, HOSTS=, PROGRAM=, SUITE=, LOSS= (testing/mpi/run); needs root
 	@testing/mpi/install $(TARGET)/mpi
 	@$(MAKE) --silent mpi-provider
 	@testing/mpi/run $(TARGET)/mpi
+	@[ -n "$$MPI$$HOSTS$$PROGRAM$$SUITE$$LOSS" ] || { \
+	    SUITE=netpipe,hpcc,imb,mpi4py testing/mpi/run $(TARGET)/mpi && \
+	    LOSS=1 HOSTS=2,4 PROGRAM=$(MPI_LOSSY_PROGRAMS) testing/mpi/run $(TARGET)/mpi; }
 
 test-mpi-part: bootstrap-test ## of the MPI programs, what tells most in a minute: two MPI libraries, two hosts
 	@testing/mpi/install $(TARGET)/mpi $(MPI_PART)

@@ -78,6 +78,7 @@ need_mpi() {
     [ -e /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
     has ip || missing+=(iproute2)
     has gdb || missing+=(gdb)
+    has nft || missing+=(nftables)
     python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3 python3-venv)
     has mpicc.openmpi || missing+=(openmpi-bin libopenmpi-dev)
     has NPopenmpi || missing+=(netpipe-openmpi)

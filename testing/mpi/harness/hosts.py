@@ -35,7 +35,7 @@ class Hosts:
     """host1, host2, ... around a bridge, and the calling process at its own port of it, as on a login node. With `cable`, two of
     them have nothing but a cable between them, as the hosts of benches/ have, and launchers run in the network of the first."""
 
-    def __init__(self, count, mtu=1500, cable=False):
+    def __init__(self, count, mtu=1500, cable=False, loss_percent=0):
         self.names = [f"host{number}" for number in range(1, count + 1)]
         run("mount -t tmpfs none /run")
         with open("/run/hosts", "w") as names:
@@ -53,6 +53,8 @@ class Hosts:
         for number, holder in enumerate(self.holders, 1):
             # Programs ask the default route which of their interfaces is the one that others reach.
             configure(holder, number, "dev eth0" if cable else f"via {NETWORK}.{LOGIN}")
+            if loss_percent > 0:
+                lose(holder, loss_percent)
         self.launcher = on_network_of(self.holders[0]) if cable else []
 
     def environment(self):
@@ -81,6 +83,15 @@ def switch(names, holders, mtu):
     for name, holder in zip(names, holders):
         run(f"ip link add to-{name} mtu {mtu} master bridge type veth peer name eth0 mtu {mtu} netns {holder}")
         run(f"ip link set to-{name} up")
+
+
+def lose(holder, percent):
+    """So many of the packets that come to a host are lost; each by itself, for what would come as one is cut before."""
+    inside = " ".join(on_network_of(holder))
+    run(f"{inside} ip link set eth0 gso_max_segs 1")
+    run(f"{inside} nft add table ip faults")
+    run(f"{inside} nft add chain ip faults in {{ type filter hook input priority 0 ; }}")
+    run(f"{inside} nft add rule ip faults in iifname eth0 numgen random mod 10000 < {round(percent * 100)} counter drop")
 
 
 def configure(holder, number, way_out):

@@ -46,7 +46,7 @@ def of(case, folder, provider, expected):
 def run(case, folder, provider, log):
     command = [
         WITH, "--folder", folder, "--mpi", case.mpi, "--provider", case.provider or provider,
-        "--hosts", str(case.hosts), "--each", str(case.each), "--seconds", str(case.seconds),
+        "--loss", os.environ.get("LOSS") or "0", "--hosts", str(case.hosts), "--each", str(case.each), "--seconds", str(case.seconds),
         *(["--outlive"] if case.outlives else []), *(["--watched", case.watched] if case.watched else []), *case.command,
     ]
     return subprocess.run(
