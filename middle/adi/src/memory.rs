@@ -170,3 +170,40 @@ impl Memory {
         unsafe { self.pieces().copy_in(0, from.len(), from.as_ptr()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The bytes cut in two, each part where it lies, or as they are.
+    fn cut(bytes: &mut [u8], at: Option<usize>) -> Memory {
+        let Some(at) = at else {
+            return Memory::one(bytes.as_mut_ptr(), bytes.len());
+        };
+        let (first, second) = bytes.split_at_mut(at.min(bytes.len()));
+        let pieces = [first, second].map(|part| Piece {
+            start: part.as_mut_ptr(),
+            len_bytes: part.len(),
+        });
+        Memory::several(&pieces).unwrap()
+    }
+
+    proptest! {
+        /// ADI-1.6: however both lie, all bytes arrive in their order, and what is behind them stays.
+        #[test]
+        fn all_of_it_is_copied_wherever_it_lies(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..100),
+            from in prop::option::of(0usize..100),
+            to in prop::option::of(0usize..100),
+            more in 0usize..3,
+        ) {
+            let mut room = vec![7; bytes.len() + more];
+            let expected = [bytes.clone(), vec![7; more]].concat();
+            let (from, to) = (cut(&mut bytes, from), cut(&mut room, to));
+            // SAFETY: both are here, and the room is as long.
+            unsafe { from.copy_to(&to) };
+            prop_assert_eq!(room, expected);
+        }
+    }
+}
