@@ -85,14 +85,28 @@ pub enum Task {
 pub struct Peers {
     peers: Vec<Peer>,
     numbers: HashMap<u64, PeerNumber, Seeded>,
+    /// Who was asked for last: who is sent to answers mostly, and who receives goes on with the sender.
+    last: Option<(u64, PeerNumber)>,
 }
 
 impl Peers {
     /// The number of the peer with this address, which it gets now if it has none.
     #[inline]
     pub fn number_of(&mut self, address: Address) -> PeerNumber {
-        let Self { peers, numbers } = self;
-        *numbers.entry(word_of(address)).or_insert_with(|| {
+        let word = word_of(address);
+        match self.last {
+            Some((last, number)) if last == word => number,
+            _ => {
+                let number = self.look_up(address, word);
+                self.last = Some((word, number));
+                number
+            }
+        }
+    }
+
+    fn look_up(&mut self, address: Address, word: u64) -> PeerNumber {
+        let Self { peers, numbers, .. } = self;
+        *numbers.entry(word).or_insert_with(|| {
             peers.push(Peer {
                 address,
                 life: 0,

@@ -16,6 +16,7 @@ impl State {
     ///
     /// # Safety
     /// There is room for so many entries, and as many addresses if that is not null.
+    #[inline]
     unsafe fn read(
         &mut self,
         format: Format,
@@ -23,6 +24,9 @@ impl State {
         count: usize,
         sources: *mut u64,
     ) -> isize {
+        if self.queue.is_empty() {
+            return -FI_EAGAIN as isize;
+        }
         for index in 0..count {
             match self.queue.take() {
                 Next::Done(completion) => {

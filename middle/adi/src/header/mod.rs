@@ -52,10 +52,8 @@ pub enum Kind {
     OneSided(OneSided),
 }
 
-/// Words that follow a header, at most.
-const WORDS_MAX: usize = 5;
-/// What is written: number and flags of the kind, and its words.
-type Written = (u8, u8, [Option<u64>; WORDS_MAX]);
+/// What is written besides words: number and flags of the kind.
+type Written = (u8, u8);
 /// What is read: the kind, flags that it may have, and whether a payload may follow.
 type Read = (Kind, u8, bool);
 
@@ -101,39 +99,36 @@ impl Header {
     /// Writes it to the beginning of a message, and says how long it is.
     #[inline]
     pub fn write(&self, to: &mut [u8; SYSTEM_MAX]) -> usize {
-        let (number, flags, words) = match self.kind {
-            Kind::Eager(envelope) => (1, envelope.flags(), words([envelope.data])),
+        let mut writer = Writer { to, len_bytes: 8 };
+        let (number, flags) = match self.kind {
+            Kind::Eager(envelope) => {
+                writer.data(envelope.data);
+                (1, envelope.flags())
+            }
             Kind::Rts {
                 envelope,
                 len_bytes,
                 name,
                 comes,
             } => {
-                let flags = envelope.flags() | comes.flags();
-                (
-                    2,
-                    flags,
-                    words([envelope.data, Some(len_bytes), Some(name)]),
-                )
+                writer.data(envelope.data);
+                writer.words([len_bytes, name]);
+                (2, envelope.flags() | comes.flags())
             }
             Kind::Cts { name, wanted } => {
-                let flags = if wanted { 0 } else { UNWANTED };
-                (3, flags, words([Some(name)]))
+                writer.words([name]);
+                (3, if wanted { 0 } else { UNWANTED })
             }
             Kind::Data { name, asked } => {
-                let flags = if asked { 0 } else { FOLLOWS };
-                (4, flags, words([Some(name)]))
+                writer.words([name]);
+                (4, if asked { 0 } else { FOLLOWS })
             }
-            Kind::Credit => (5, 0, words([])),
-            Kind::OneSided(one_sided) => one_sided.written(),
+            Kind::Credit => (5, 0),
+            Kind::OneSided(one_sided) => one_sided.write(&mut writer),
         };
+        let Writer { to, len_bytes } = writer;
         to[..4].copy_from_slice(&[VERSION, number, flags, 0]);
         to[4..8].copy_from_slice(&self.limit.to_le_bytes());
-        let mut len_bytes = 8;
-        for word in words.into_iter().flatten() {
-            to[len_bytes..len_bytes + 8].copy_from_slice(&word.to_le_bytes());
-            len_bytes += 8;
-        }
         len_bytes
     }
 
@@ -156,12 +151,28 @@ impl Header {
     }
 }
 
-/// So many words, of at most as many as there can be.
-#[inline]
-fn words<const N: usize>(given: [Option<u64>; N]) -> [Option<u64>; WORDS_MAX] {
-    let mut words = [None; WORDS_MAX];
-    words[..N].copy_from_slice(&given);
-    words
+/// Writes words behind each other.
+struct Writer<'a> {
+    to: &'a mut [u8; SYSTEM_MAX],
+    len_bytes: usize,
+}
+
+impl Writer<'_> {
+    #[inline]
+    fn words<const N: usize>(&mut self, words: [u64; N]) {
+        for word in words {
+            self.to[self.len_bytes..][..8].copy_from_slice(&word.to_le_bytes());
+            self.len_bytes += 8;
+        }
+    }
+
+    /// Completion data, if there are any.
+    #[inline]
+    fn data(&mut self, data: Option<u64>) {
+        if let Some(word) = data {
+            self.words([word]);
+        }
+    }
 }
 
 /// What has not been read yet.

@@ -2,7 +2,7 @@
 
 use bcl_types::{Refusal, SYSTEM_MAX};
 
-use super::{Comes, FOLLOWS, HAS_DATA, Kind, Read, Words, Written, words};
+use super::{Comes, FOLLOWS, HAS_DATA, Kind, Read, Words, Writer, Written};
 use crate::atomics::Atomic;
 
 /// Longest access, and longest operands of an atomic operation, that go on the system channel.
@@ -57,13 +57,17 @@ pub enum OneSided {
 }
 
 impl OneSided {
-    pub(super) fn written(&self) -> Written {
+    pub(super) fn write(&self, to: &mut Writer<'_>) -> Written {
         match *self {
             Self::Put { at, data } => {
-                let words = words([data, Some(at.key), Some(at.address)]);
-                (6, has_data(data), words)
+                to.data(data);
+                to.words([at.key, at.address]);
+                (6, has_data(data))
             }
-            Self::Get { at, len_bytes } => (7, 0, words([at.key, at.address, len_bytes].map(Some))),
+            Self::Get { at, len_bytes } => {
+                to.words([at.key, at.address, len_bytes]);
+                (7, 0)
+            }
             Self::Atomic {
                 at,
                 atomic,
@@ -72,8 +76,8 @@ impl OneSided {
             } => {
                 let [function, datum] = atomic.to_bytes();
                 let what = u64::from(function) | u64::from(datum) << 8 | u64::from(count) << 32;
-                let flags = if fetches { FETCHES } else { 0 };
-                (8, flags, words([at.key, at.address, what].map(Some)))
+                to.words([at.key, at.address, what]);
+                (8, if fetches { FETCHES } else { 0 })
             }
             Self::Write {
                 at,
@@ -82,24 +86,31 @@ impl OneSided {
                 name,
                 comes,
             } => {
-                let words = [
-                    data,
-                    Some(at.key),
-                    Some(at.address),
-                    Some(len_bytes),
-                    Some(name),
-                ];
-                (9, has_data(data) | comes.flags(), words)
+                to.data(data);
+                to.words([at.key, at.address, len_bytes, name]);
+                (9, has_data(data) | comes.flags())
             }
-            Self::Done { count } => (10, 0, words([Some(count)])),
-            Self::Value => (11, 0, words([])),
+            Self::Done { count } => {
+                to.words([count]);
+                (10, 0)
+            }
+            Self::Value => (11, 0),
             Self::Body {
                 len_bytes,
                 name,
                 comes,
-            } => (12, comes.flags(), words([Some(len_bytes), Some(name)])),
-            Self::Refused { why } => (13, 0, words([Some(number_of(why))])),
-            Self::Unwanted { name, why } => (14, 0, words([Some(name), Some(number_of(why))])),
+            } => {
+                to.words([len_bytes, name]);
+                (12, comes.flags())
+            }
+            Self::Refused { why } => {
+                to.words([number_of(why)]);
+                (13, 0)
+            }
+            Self::Unwanted { name, why } => {
+                to.words([name, number_of(why)]);
+                (14, 0)
+            }
         }
     }
 

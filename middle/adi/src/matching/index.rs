@@ -1,6 +1,7 @@
 //! Entries of a table by what counts of them for one shape: first in, first out for each key.
 
 use std::collections::HashMap;
+use std::collections::hash_map::{Entry, OccupiedEntry};
 
 use bcl_raw::slab::Id;
 
@@ -70,17 +71,17 @@ impl Index {
             order,
             next: NOBODY,
         });
-        match self.chains.get_mut(&key) {
-            Some(chain) => {
+        match self.chains.entry(key) {
+            Entry::Occupied(mut chain) => {
+                let chain = chain.get_mut();
                 self.nodes[chain.last as usize].next = node;
                 chain.last = node;
             }
-            None => {
-                let chain = Chain {
+            Entry::Vacant(place) => {
+                place.insert(Chain {
                     first: node,
                     last: node,
-                };
-                self.chains.insert(key, chain);
+                });
             }
         }
     }
@@ -95,7 +96,10 @@ impl Index {
                 return Some((entry, order));
             }
             self.stale -= 1;
-            self.pop(key);
+            if let Entry::Occupied(chain) = self.chains.entry(key) {
+                let popped = pop(chain, &self.nodes);
+                self.give_back(popped);
+            }
         }
     }
 
@@ -112,30 +116,17 @@ impl Index {
     /// An entry with this key is gone from the table.
     #[inline]
     pub fn removed(&mut self, key: Key, entry: Id, is_there: impl Fn(Id) -> bool) {
-        let first = self.chains.get(&key).map(|chain| chain.first);
-        if first.is_some_and(|first| self.nodes[first as usize].entry == entry) {
-            self.pop(key);
-            return;
+        if let Entry::Occupied(chain) = self.chains.entry(key) {
+            if self.nodes[chain.get().first as usize].entry == entry {
+                let popped = pop(chain, &self.nodes);
+                self.give_back(popped);
+                return;
+            }
         }
         self.stale += 1;
         if self.stale > STALE_MIN && self.stale * 2 > self.used {
             self.sweep(is_there);
         }
-    }
-
-    #[inline]
-    fn pop(&mut self, key: Key) {
-        let Some(chain) = self.chains.get_mut(&key) else {
-            return;
-        };
-        let first = chain.first;
-        let next = self.nodes[first as usize].next;
-        if next == NOBODY {
-            self.chains.remove(&key);
-        } else {
-            chain.first = next;
-        }
-        self.give_back(first);
     }
 
     /// Takes out all whose entry is gone.
@@ -172,4 +163,15 @@ impl Index {
         self.free = index;
         self.used -= 1;
     }
+}
+
+/// Takes the first node out of its chain, and the chain out if it was the last.
+#[inline]
+fn pop(mut chain: OccupiedEntry<'_, Key, Chain>, nodes: &[Node]) -> u32 {
+    let first = chain.get().first;
+    match nodes[first as usize].next {
+        NOBODY => drop(chain.remove()),
+        next => chain.get_mut().first = next,
+    }
+    first
 }
