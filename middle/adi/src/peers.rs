@@ -7,7 +7,7 @@ use bcl_raw::slab::Id;
 use bcl_types::{Address, OpError};
 
 use crate::credit::{Credit, Grant};
-use crate::engine::{Reply, Request};
+use crate::engine::{InOrder, Reply, Request};
 use crate::matching::{PeerNumber, Seeded};
 
 /// One peer: a few cache lines, whatever waits.
@@ -24,6 +24,8 @@ pub struct Peer {
     pub unasked: u32,
     /// Messages that it was asked for and that are not here yet.
     pub asked: u32,
+    /// Its messages that have met multi-receive buffers.
+    pub in_order: InOrder,
     /// Short messages that were announced to it, and that it has not asked for: their names, in the order of their turns.
     pub held: BTreeMap<u64, Id>,
     /// What it was asked to do with its memory and has not answered, in that order.
@@ -115,6 +117,7 @@ impl Peers {
                 queued: 0,
                 unasked: 0,
                 asked: 0,
+                in_order: InOrder::default(),
                 held: BTreeMap::new(),
                 requests: VecDeque::new(),
                 bodies: 0,

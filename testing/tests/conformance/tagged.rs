@@ -156,6 +156,33 @@ conformance! {
         assert!(a.endpoint.port().peers().is_empty());
     }
 
+    /// ADI-3.8: what is long, and what is delivered, comes before the short ones behind it, in the next buffer too.
+    fn multi_receive_buffers_get_messages_in_order(world) {
+        let (mut a, mut b) = (open(world), open(world));
+        let mut rooms = [vec![0; 100_100], vec![0; 60_000]];
+        for (room, context) in rooms.iter_mut().zip(1..) {
+            let multi_min_free_bytes = Some(1000);
+            let buffer = Receive { multi_min_free_bytes, ..receive(tagged(Source::Any, 1), room, context) };
+            // SAFETY: the rooms go after the endpoints do.
+            unsafe { b.receive(buffer) }.unwrap();
+        }
+        let lens = [100_000, 10, 20, 20_000, 30, 40, 50];
+        let messages = lens.map(|len| contents::bytes(len as u64, len));
+        for (bytes, number) in messages.iter().zip(0..) {
+            let when = if number % 3 == 1 { When::Delivered } else { When::Reusable };
+            send(&mut a, &mut b, |to| Send { when, ..message(to, 1, bytes, number) });
+        }
+        let ended = completions(&mut [&mut a, &mut b], 1, Ended::Receive, lens.len());
+        let told: Vec<_> = ended.iter().map(|ended| (ended.context, ended.len_bytes as usize, ended.released)).collect();
+        let expected: Vec<_> = lens.iter().map(|len| match len {
+            100_000 => (1, 100_000, true),
+            len => (2, *len, false),
+        }).collect();
+        assert_eq!(told, expected);
+        contents::check(100_000, &rooms[0][..100_000]);
+        contents::check(10, &rooms[1][..10]);
+    }
+
     /// ADI-7.1: a look tells of no more than was asked for, and of the rest the next time, in order.
     fn a_look_tells_of_so_much_at_most(world) {
         let (mut a, mut b) = (open(world), open(world));

@@ -73,7 +73,8 @@ pub struct Slot {
     pub memory: Memory,
     pub context: u64,
     pub mark: u8,
-    pub multi: Option<Id>,
+    /// The multi-receive buffer, and the message's turn among those of its sender.
+    pub multi: Option<(Id, u64)>,
 }
 
 /// What comes, and where it goes.

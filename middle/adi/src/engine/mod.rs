@@ -2,11 +2,12 @@
 //! clock read, no call made but on the [`Carrier`](crate::carrier::Carrier), so that all of it runs on a model as well.
 //!
 //! In the order of a message's way: `sending`, `arriving`, `receiving`, `tasks`, `pushing`, and `ending`. What they hold meanwhile
-//! is in `meeting` and `multi`. What needs no receive is in `one_sided`. Who is waited for in vain is asked after in `patience`.
+//! is in `meeting`, `multi` and `in_order`. What needs no receive is in `one_sided`. Who is waited for in vain is asked after in `patience`.
 
 mod arriving;
 mod depths;
 mod ending;
+mod in_order;
 mod meeting;
 mod multi;
 mod one_sided;
@@ -35,6 +36,7 @@ use crate::regions::Regions;
 use meeting::Whereabouts;
 
 pub use depths::Depths;
+pub(crate) use in_order::InOrder;
 pub use one_sided::{OneSided, What};
 pub(crate) use one_sided::{Reply, Request};
 pub use receiving::{Receive, Source, Wanted};

@@ -26,9 +26,15 @@ impl Multi {
     }
 }
 
-/// What a posted receive has for a message, and whether it is there for others after it.
+/// What a posted receive has for a message, and whether it is there for others after it. If it is such a buffer, the message
+/// has a turn.
 #[inline]
-pub fn cut(multis: &mut Slab<Multi>, waiting: &Waiting, len_bytes: u64) -> (Slot, bool) {
+pub fn cut(
+    multis: &mut Slab<Multi>,
+    waiting: &Waiting,
+    len_bytes: u64,
+    turn: impl FnOnce() -> u64,
+) -> (Slot, bool) {
     let Some(multi) = waiting.multi.and_then(|id| multis.get_mut(id)) else {
         let slot = Slot {
             memory: waiting.memory.clone(),
@@ -48,7 +54,7 @@ pub fn cut(multis: &mut Slab<Multi>, waiting: &Waiting, len_bytes: u64) -> (Slot
         memory: waiting.memory.part(offset_bytes, taken_bytes),
         context: waiting.context,
         mark: waiting.mark,
-        multi: waiting.multi,
+        multi: waiting.multi.map(|id| (id, turn())),
     };
     (slot, !multi.closed)
 }

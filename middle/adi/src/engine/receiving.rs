@@ -86,7 +86,8 @@ impl Engine {
                 self.spaces[usize::from(space)].posted.add(pattern, waiting);
                 return Ok(());
             };
-            let (slot, takes_more) = cut(&mut self.multis, &waiting, message.len_bytes);
+            let turn = || self.peers[from].in_order.met();
+            let (slot, takes_more) = cut(&mut self.multis, &waiting, message.len_bytes, turn);
             self.take(carrier, from, tag, message, Some(slot))?;
             if !takes_more {
                 return Ok(());
@@ -218,24 +219,25 @@ impl Engine {
         slot: Slot,
         result: Result<(), OpError>,
     ) {
-        let mut released = true;
-        if let Some(id) = slot.multi {
-            released = is_over(&mut self.multis, id, 1);
-        }
-        self.completions.push_back(Completion {
+        let peer = &mut self.peers[from];
+        let completion = Completion {
             space: envelope.space,
             tag,
             data: envelope.data,
             len_bytes,
             start: slot.memory.address(),
-            released,
             result,
-            ..Completion::new(
-                Ended::Receive,
-                self.peers[from].address,
-                (slot.context, slot.mark),
-            )
-        });
+            ..Completion::new(Ended::Receive, peer.address, (slot.context, slot.mark))
+        };
+        let Some((multi, turn)) = slot.multi else {
+            self.completions.push_back(completion);
+            return;
+        };
+        peer.in_order.ended(turn, completion, multi);
+        while let Some((mut completion, multi)) = peer.in_order.next() {
+            completion.released = is_over(&mut self.multis, multi, 1);
+            self.completions.push_back(completion);
+        }
     }
 
     #[inline]
