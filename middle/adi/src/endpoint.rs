@@ -223,7 +223,7 @@ impl Endpoint {
             };
             // Where it is: they are long.
             tell(completion);
-            self.engine.forget_completion();
+            self.engine.next_completion();
             told += 1;
         }
         told

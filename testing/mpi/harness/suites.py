@@ -50,7 +50,8 @@ NOT_UNDER = (
     # before a rank sends its own to itself, MPICH probes that first and receives its own first. On tcp that is rarer.
     ("mpich", 1, "test_comm_topo"),
     # mpi4py's locks count on it that what a rank accumulates into its own window comes before what another does later, without a flush
-    # between. MPICH does not keep to that where the window is not in memory that ranks share, nor has it to: on tcp it is seen seldom.
+    # between. MPICH does not keep to that where the window is not in memory that ranks share, nor has it to. So it does
+    # on tcp, where these locks have not been seen to hang.
     ("mpich", 1, "test_util_sync"),
     # It revokes communicators only on its own layer for messages (ob1), which uses no libfabric.
     ("openmpi-5", 1, "test_ulfm"),

@@ -39,7 +39,6 @@ impl State {
                     }
                 }
                 Next::Failed if index == 0 => return -FI_EAVAIL as isize,
-                Next::Nothing if index == 0 => return -FI_EAGAIN as isize,
                 Next::Failed | Next::Nothing => {
                     self.tell();
                     return index as isize;

@@ -143,8 +143,8 @@ impl Engine {
     ) -> Option<Slot> {
         let posted = &mut self.spaces[usize::from(envelope.space)].posted;
         let id = posted.first(from, tag)?;
-        let turn = || self.peers[from].in_order.met();
-        let (slot, takes_more) = cut(&mut self.multis, posted.get(id)?, len_bytes, turn);
+        let in_order = &mut self.peers[from].in_order;
+        let (slot, takes_more) = cut(&mut self.multis, posted.get(id)?, len_bytes, in_order);
         if !takes_more {
             posted.remove(id);
         }

@@ -132,12 +132,6 @@ impl Engine {
         self.completions.pop_front()
     }
 
-    /// The first of these has been told of.
-    #[inline]
-    pub fn forget_completion(&mut self) {
-        self.completions.pop_front();
-    }
-
     /// The first of these, which stays.
     #[inline]
     pub fn first_completion(&self) -> Option<&Completion> {

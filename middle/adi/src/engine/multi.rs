@@ -2,6 +2,7 @@
 
 use bcl_raw::slab::{Id, Slab};
 
+use super::in_order::InOrder;
 use super::meeting::{Slot, Waiting};
 
 /// A multi-receive buffer.
@@ -27,13 +28,13 @@ impl Multi {
 }
 
 /// What a posted receive has for a message, and whether it is there for others after it. If it is such a buffer, the message
-/// has a turn.
+/// has its turn among those of its sender.
 #[inline]
 pub fn cut(
     multis: &mut Slab<Multi>,
     waiting: &Waiting,
     len_bytes: u64,
-    turn: impl FnOnce() -> u64,
+    in_order: &mut InOrder,
 ) -> (Slot, bool) {
     let Some(multi) = waiting.multi.and_then(|id| multis.get_mut(id)) else {
         let slot = Slot {
@@ -54,7 +55,7 @@ pub fn cut(
         memory: waiting.memory.part(offset_bytes, taken_bytes),
         context: waiting.context,
         mark: waiting.mark,
-        multi: waiting.multi.map(|id| (id, turn())),
+        multi: waiting.multi.map(|id| (id, in_order.met())),
     };
     (slot, !multi.closed)
 }

@@ -86,8 +86,8 @@ impl Engine {
                 self.spaces[usize::from(space)].posted.add(pattern, waiting);
                 return Ok(());
             };
-            let turn = || self.peers[from].in_order.met();
-            let (slot, takes_more) = cut(&mut self.multis, &waiting, message.len_bytes, turn);
+            let in_order = &mut self.peers[from].in_order;
+            let (slot, takes_more) = cut(&mut self.multis, &waiting, message.len_bytes, in_order);
             self.take(carrier, from, tag, message, Some(slot))?;
             if !takes_more {
                 return Ok(());
