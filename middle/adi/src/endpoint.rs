@@ -191,30 +191,34 @@ impl Endpoint {
         Ok(completion)
     }
 
-    /// Looks once at what has come, and tells of what has ended by it, or before: of so much at most. It is one look even if
-    /// what it brings ends nothing.
+    /// Looks once at what has come, and tells of what has ended by it, or before: of as much as `room` says, which is asked only
+    /// if there is something to tell of or to take. It is one look even if what it brings ends nothing.
     ///
     /// # Errors
     /// As [`poll`](Self::poll).
     #[inline]
-    pub fn look(&mut self, most: usize, mut tell: impl FnMut(&Completion)) -> Result<(), Error> {
-        let mut told = self.tell_of_ended(most, &mut tell);
-        if told == 0 && most > 0 {
-            self.begin_turn()?;
-            self.port.look(Which::Any)?;
-            while told < most && self.port.has(Which::Any) {
+    pub fn look(
+        &mut self,
+        room: impl Fn() -> usize,
+        mut tell: impl FnMut(&Completion),
+    ) -> Result<(), Error> {
+        if self.engine.has_completions() && self.tell_of_ended(room(), &mut tell) > 0 {
+            self.tell();
+            return Ok(());
+        }
+        self.begin_turn()?;
+        if self.port.look(Which::Any)? {
+            let mut left = room();
+            while left > 0 && self.port.has(Which::Any) {
                 let event = self.port.take(Which::Any);
                 event.map_or(Ok(()), |event| self.handle(event))?;
-                told += self.tell_of_ended(most - told, &mut tell);
+                left -= self.tell_of_ended(left, &mut tell);
             }
-            self.catch_up()?;
         }
-        self.tell();
-        Ok(())
+        self.catch_up()
     }
 
-    // Mostly there is nothing, and a call for that costs more than the look.
-    #[inline(always)]
+    #[inline]
     fn tell_of_ended(&mut self, most: usize, tell: &mut impl FnMut(&Completion)) -> usize {
         let mut told = 0;
         while told < most {
@@ -295,13 +299,25 @@ impl Endpoint {
     /// Says what waits for room, and hears what it has said to itself.
     #[inline]
     fn catch_up(&mut self) -> Result<(), Error> {
-        self.engine.catch_up(&mut self.port)?;
+        if self.engine.is_behind() {
+            self.engine.catch_up(&mut self.port)?;
+        }
         self.hear_itself()
     }
 
     /// What the endpoint has said to itself comes now, before all that others have said ([ADI-2.4]).
     #[inline]
     fn hear_itself(&mut self) -> Result<(), Error> {
+        // Mostly nothing, and this is come by several times for each message.
+        if !self.port.matcher().own.is_quiet() {
+            self.hear_what_it_said()?;
+        }
+        self.tell();
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn hear_what_it_said(&mut self) -> Result<(), Error> {
         let own = self.port.address();
         while let Some(heard) = self.port.matcher().own.next() {
             match heard {
@@ -312,7 +328,6 @@ impl Endpoint {
                 Heard::Received(id, result) => self.engine.body_received(id, result),
             }
         }
-        self.tell();
         Ok(())
     }
 
@@ -325,10 +340,10 @@ impl Endpoint {
     #[inline]
     fn begin_turn(&mut self) -> Result<(), Error> {
         self.turns = self.turns.wrapping_add(1);
-        if self.turns % LOOKS_PER_CLOCK == 0 {
-            self.ask_after_peers()?;
+        match self.turns % LOOKS_PER_CLOCK {
+            0 => self.ask_after_peers(),
+            _ => Ok(()),
         }
-        self.catch_up()
     }
 
     /// Asks whether those are there who are waited for, if it is time.

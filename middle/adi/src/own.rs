@@ -28,8 +28,13 @@ pub enum Heard {
 }
 
 impl Own {
-    /// The next.
+    /// Whether all that was said has been heard.
     #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.unheard.is_empty()
+    }
+
+    /// The next.
     pub fn next(&mut self) -> Option<Heard> {
         self.unheard.pop_front()
     }

@@ -80,7 +80,8 @@ unsafe fn take(
     // SAFETY: by the contract.
     unsafe {
         with(endpoint, |endpoint| {
-            endpoint.look(places.free(), |completion| places.push(to_c(completion)))
+            let room = places.free();
+            endpoint.look(|| room, |completion| places.push(to_c(completion)))
         })
     }
 }

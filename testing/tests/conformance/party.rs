@@ -37,7 +37,7 @@ impl Party {
                     endpoint, ended, ..
                 } = self;
                 endpoint
-                    .look(3, |completion| ended.push(*completion))
+                    .look(|| 3, |completion| ended.push(*completion))
                     .unwrap();
             }
         }

@@ -134,7 +134,7 @@ conformance! {
                     }
                 }
                 let mut ended = Vec::new();
-                a.endpoint.look(9, |completion| ended.push(*completion)).unwrap();
+                a.endpoint.look(|| 9, |completion| ended.push(*completion)).unwrap();
                 assert_eq!(ended.len(), 2, "{len} bytes, {is_posted}, {when:?}: {ended:?}");
                 assert!(ended.iter().all(|ended| ended.result.is_ok() && ended.len_bytes == len as u64));
                 first.extend(second);
@@ -150,7 +150,7 @@ conformance! {
         }
         let truncated = Err(OpError::Truncated { len_bytes: 50_000, capacity_bytes: 10 });
         let mut ended = Vec::new();
-        a.endpoint.look(9, |completion| ended.push((completion.kind, completion.result))).unwrap();
+        a.endpoint.look(|| 9, |completion| ended.push((completion.kind, completion.result))).unwrap();
         ended.sort_by_key(|(kind, _)| *kind == Ended::Receive);
         assert_eq!(ended, [(Ended::Send, Ok(())), (Ended::Receive, truncated)]);
         assert!(a.endpoint.port().peers().is_empty());
@@ -198,9 +198,9 @@ conformance! {
         let mut contexts: Vec<_> = b.ended.drain(..).map(|ended| ended.context).collect();
         let start = Instant::now();
         while contexts.len() < 20 {
-            b.endpoint.look(0, |_| panic!("nothing was asked for")).unwrap();
+            b.endpoint.look(|| 0, |_| panic!("nothing was asked for")).unwrap();
             let before = contexts.len();
-            b.endpoint.look(4, |ended| contexts.push(ended.context)).unwrap();
+            b.endpoint.look(|| 4, |ended| contexts.push(ended.context)).unwrap();
             assert!(contexts.len() - before <= 4, "{contexts:?} after {before}");
             a.endpoint.poll().unwrap();
             assert!(start.elapsed() < Duration::from_secs(60), "{contexts:?}");

@@ -78,12 +78,16 @@ impl Port {
 impl Driver for Data {
     #[inline]
     fn drive(&self) {
-        let room = |end: &End| end.sink.as_ref().map_or(LOOK_MAX, |sink| sink.room());
-        let most = room(&self.sends).min(room(&self.receives)).min(LOOK_MAX);
+        let room_of = |end: &End| end.sink.as_ref().map_or(LOOK_MAX, |sink| sink.room());
+        let room = || {
+            room_of(&self.sends)
+                .min(room_of(&self.receives))
+                .min(LOOK_MAX)
+        };
         // An error is that of the port as a whole, and the next operation has it too.
         let _ = self
             .port
-            .with(|endpoint| endpoint.look(most, |completion| self.tell(completion)));
+            .with(|endpoint| endpoint.look(room, |completion| self.tell(completion)));
     }
 
     fn descriptor(&self) -> Result<Fd, Failure> {

@@ -47,8 +47,13 @@ impl Engine {
         }
     }
 
-    /// Does what waits, as far as there is room: each peer's in turn.
+    /// Whether anything waits for room.
     #[inline]
+    pub fn is_behind(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Does what waits, as far as there is room: each peer's in turn.
     pub fn catch_up<C: Carrier>(&mut self, carrier: &mut C) -> Result<(), Error> {
         for _ in 0..self.waiting.len() {
             let Some(&number) = self.waiting.front() else {

@@ -7,15 +7,19 @@ use super::pattern::{Pattern, PeerNumber};
 
 /// What waits for messages, in the order in which it was posted. A message meets the oldest that takes it ([ADI-3.2]).
 ///
-/// Each is in the index of its shape. A message is looked up once in each index: as many times as there are shapes, however
-/// many receives there are.
+/// The eldest are gone through one after the other, for where there are few that is quickest. Each of the others is in the index
+/// of its shape. A message is looked up once in each index: as many times as there are shapes, however many receives there are.
 #[derive(Debug)]
 pub struct Posted<T> {
     entries: Slab<(Pattern, T)>,
+    /// In their order. Joined only by one that no other is older than.
+    eldest: Vec<(Id, Pattern)>,
     indexes: Vec<Index>,
     count: u64,
 }
 
+/// As many are gone through.
+const ELDEST_MAX: usize = 8;
 /// Indexes that are kept although nothing is in them.
 const IDLE_INDEXES: usize = 8;
 
@@ -23,6 +27,7 @@ impl<T> Default for Posted<T> {
     fn default() -> Self {
         Self {
             entries: Slab::default(),
+            eldest: Vec::with_capacity(ELDEST_MAX),
             indexes: Vec::new(),
             count: 0,
         }
@@ -37,7 +42,12 @@ impl<T> Posted<T> {
 
     #[inline]
     pub fn add(&mut self, pattern: Pattern, value: T) -> Id {
+        let is_indexed = self.has_indexed() || self.eldest.len() == ELDEST_MAX;
         let entry = self.entries.insert((pattern, value));
+        if !is_indexed {
+            self.eldest.push((entry, pattern));
+            return entry;
+        }
         self.count += 1;
         let order = self.count;
         let index = self.index_for(&pattern);
@@ -48,6 +58,21 @@ impl<T> Posted<T> {
     /// The oldest that takes a message from there with this tag. It stays.
     #[inline]
     pub fn first(&mut self, source: PeerNumber, tag: u64) -> Option<Id> {
+        let mut eldest = self.eldest.iter();
+        match eldest.find(|(_, pattern)| pattern.fits(source, tag)) {
+            Some((entry, _)) => Some(*entry),
+            None if self.has_indexed() => self.look_up(source, tag),
+            None => None,
+        }
+    }
+
+    #[inline]
+    fn has_indexed(&self) -> bool {
+        self.entries.len() > self.eldest.len()
+    }
+
+    #[inline]
+    fn look_up(&mut self, source: PeerNumber, tag: u64) -> Option<Id> {
         let mut oldest: Option<(Id, u64)> = None;
         for index in &mut self.indexes {
             if index.is_empty() {
@@ -72,6 +97,10 @@ impl<T> Posted<T> {
     #[inline]
     pub fn remove(&mut self, id: Id) -> Option<(Pattern, T)> {
         let (pattern, value) = self.entries.remove(id)?;
+        if let Some(place) = self.eldest.iter().position(|(entry, _)| *entry == id) {
+            self.eldest.remove(place);
+            return Some((pattern, value));
+        }
         let shape = pattern.shape();
         let mut indexes = self.indexes.iter_mut();
         let index = indexes.find(|index| index.shape() == shape)?;

@@ -24,14 +24,17 @@ enum Step {
     TakeMessage(prop::sample::Index),
 }
 
+/// More receives than messages or fewer, so that many wait of one kind or of the other.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = prop_oneof![
-        8 => pattern().prop_map(Step::Receive),
-        9 => (0u32..3, 0u64..6).prop_map(|(source, tag)| Step::Message(source, tag)),
-        2 => any::<prop::sample::Index>().prop_map(Step::CancelReceive),
-        2 => any::<prop::sample::Index>().prop_map(Step::TakeMessage),
-    ];
-    prop::collection::vec(step, 0..400)
+    (1u32..16, 1u32..16).prop_flat_map(|(receives, messages)| {
+        let step = prop_oneof![
+            receives => pattern().prop_map(Step::Receive),
+            messages => (0u32..3, 0u64..6).prop_map(|(source, tag)| Step::Message(source, tag)),
+            2 => any::<prop::sample::Index>().prop_map(Step::CancelReceive),
+            2 => any::<prop::sample::Index>().prop_map(Step::TakeMessage),
+        ];
+        prop::collection::vec(step, 0..400)
+    })
 }
 
 /// The plain lists.
