@@ -55,8 +55,13 @@ NOT_UNDER = (
     ("mpich", 1, "test_util_sync"),
     # It revokes communicators only on its own layer for messages (ob1), which uses no libfabric.
     ("openmpi-5", 1, "test_ulfm"),
-    # A send that is canceled and met by no receive never ends: on tcp as well.
+    # A send that is canceled and met by no receive never ends: on tcp as well. Of four ranks, some cannot cancel theirs.
     ("openmpi-4", 1, "test_p2p_obj"),
+    ("openmpi-4", 1, "test_p2p_buf"),
+    # It aborts if a product is accumulated: its btl/ofi is handed an operation that it does not know. On tcp windows do not use that.
+    ("openmpi-4", 1, "test_rma"),
+    # It acknowledges no synchronous send that is received after a matched probe.
+    ("openmpi-4", 1, "test_util_pkl5"),
     # TestCCOBufInplaceWorld.testReduceScatter: a wrong sum, after which the other ranks wait for the one that has failed.
     ("impi", 2, "test_cco_buf"),
     # A dynamic window has a length of -1 where the provider has one-sided operations, as in MPICH before 4.0: on tcp they are not used.
