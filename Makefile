@@ -105,7 +105,7 @@ soak: bootstrap-test ## all tests over and over for MINUTES (10), new simulated 
 	BCL_TEST_FORGED_PACKETS=10000000 $(NEXTEST) -E 'test(changed_and_invented_packets)'
 	BCL_TEST_INTERFACE_PACKETS=1000000 BCL_TEST_INTERFACE_SEED=$$RANDOM$$RANDOM \
 	    $(NEXTEST) -E 'test(the_program_does_what_the_model_does)'
-	for programs in "" --tagged; do \
+	for programs in "" --tagged --one-sided; do \
 	    cargo run --release --locked --quiet --package bcl-sim -- --seed $$RANDOM$$RANDOM --seconds $$((60 * $(MINUTES))) $$programs || exit; \
 	done
 	scripts/fuzz.sh 60

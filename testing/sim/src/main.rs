@@ -35,6 +35,9 @@ struct Options {
     /// With programs that exchange tagged messages.
     #[arg(long)]
     tagged: bool,
+    /// With such programs that reach for each other's memory as well.
+    #[arg(long)]
+    one_sided: bool,
     /// Print a time line: what programs ask for and are told, and what becomes of each packet.
     #[arg(long)]
     trace: bool,
@@ -85,6 +88,9 @@ fn run_one(kind: &str, seed: u64, options: &Options) -> Result<Report, Box<Wrong
     };
     plan.interfaces = options.interfaces;
     plan.own_keys = options.own_keys;
+    if options.one_sided {
+        return run_plan::<TaggedPort>(plan.with_one_sided(), options.trace);
+    }
     if options.tagged {
         return run_plan::<TaggedPort>(plan.with_tagged(), options.trace);
     }

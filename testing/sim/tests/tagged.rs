@@ -13,8 +13,7 @@ const ONCE_WRONG: &[(&str, u64, &str)] = &[(
 )];
 
 fn plan(kind: &str, seed: u64) -> Plan {
-    let plan = Plan::new(kind, seed).expect("a kind of world");
-    plan.with_tagged()
+    Plan::new(kind, seed).expect("a kind of world")
 }
 
 /// What is wrong with a world, if anything is.
@@ -37,23 +36,29 @@ fn run(with: impl Fn(Plan) -> Plan) {
 // whom is what lists give, nobody is taken for a cheat, and in the end nothing is left.
 #[test]
 fn all_kinds_of_worlds() {
-    run(|plan| plan);
+    run(Plan::with_tagged);
+}
+
+// ADI-8.1, 8.2, 8.3, 8.4, 8.6: what one-sided operations do is done once, where it belongs, and each ends once.
+#[test]
+fn all_kinds_of_worlds_with_one_sided_operations() {
+    run(|plan| plan.with_one_sided());
 }
 
 #[test]
 fn all_kinds_of_worlds_with_interfaces() {
-    run(Plan::with_interfaces);
+    run(|plan| plan.with_tagged().with_interfaces());
 }
 
 #[test]
 fn all_kinds_of_worlds_with_own_keys() {
-    run(|plan| plan.with_interfaces().with_own_keys());
+    run(|plan| plan.with_tagged().with_interfaces().with_own_keys());
 }
 
 #[test]
 fn what_was_once_wrong_is_right() {
     for (kind, seed, what) in ONCE_WRONG {
-        if let Some(found) = wrong(plan(kind, *seed).with_interfaces()) {
+        if let Some(found) = wrong(plan(kind, *seed).with_tagged().with_interfaces()) {
             panic!("again ({what}): {found}");
         }
     }
@@ -65,7 +70,7 @@ fn all_that_can_come_of_a_message_does() {
     let mut sum = Tally::default();
     for kind in ["calm", "deaths", "full"] {
         for seed in 0..10 {
-            let world = World::<TaggedPort>::new(plan(kind, seed));
+            let world = World::<TaggedPort>::new(plan(kind, seed).with_tagged());
             let common = world.common().clone();
             world.run().unwrap_or_else(|wrong| panic!("{wrong}"));
             sum.add(&common.borrow().tally);
@@ -89,11 +94,27 @@ fn all_that_can_come_of_a_message_does() {
     assert!(seldom.iter().all(|times| *times > 10), "{sum:?}");
 }
 
+/// As of messages.
+#[test]
+fn one_sided_operations_are_done_and_fail() {
+    let mut operations = (0, 0);
+    for kind in ["calm", "deaths", "windows"] {
+        for seed in 0..10 {
+            let world = World::<TaggedPort>::new(plan(kind, seed).with_one_sided());
+            let report = world.run().unwrap_or_else(|wrong| panic!("{wrong}"));
+            operations.0 += report.operations.0;
+            operations.1 += report.operations.1;
+        }
+    }
+    let (done, failed) = operations;
+    assert!(done > 2000 && failed > 20, "{operations:?}");
+}
+
 #[test]
 fn the_same_seed_is_the_same_run() {
     for (kind, _) in KINDS {
         let run = || {
-            let world = World::<TaggedPort>::new(plan(kind, 3));
+            let world = World::<TaggedPort>::new(plan(kind, 3).with_tagged());
             let common = world.common().clone();
             let report = world.run().unwrap_or_else(|wrong| panic!("{wrong}"));
             let tally = common.borrow().tally;

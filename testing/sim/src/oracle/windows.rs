@@ -61,7 +61,8 @@ enum What {
         version: u64,
     },
     Get {
-        slot: Option<Slot>,
+        slot: usize,
+        known: Option<Slot>,
     },
     Add {
         word: usize,
@@ -71,6 +72,18 @@ enum What {
         guess: u64,
         new: u64,
     },
+}
+
+impl Expected {
+    /// Whether it is about the slot of this requester's at that owner which `chance` picks.
+    pub fn is_about_slot(&self, owner: Seat, chance: u64) -> bool {
+        let wanted = chance as usize % SLOTS;
+        let is_so = match self.what {
+            What::Put { slot, .. } | What::Get { slot, .. } => slot == wanted,
+            What::Add { .. } | What::Swap { .. } => false,
+        };
+        self.owner == owner && is_so
+    }
 }
 
 impl Windows {
@@ -118,12 +131,12 @@ impl Windows {
 
     /// A get begins: where, how much, and what has to be told when it ends.
     pub fn get(&self, requester: Seat, owner: Seat, chance: u64) -> (u64, usize, Expected) {
-        let index = chance as usize % SLOTS;
-        let slot = self.slots.get(&(requester, owner, index)).copied();
-        let len_bytes = slot.map_or(100, |slot| slot.len_bytes);
-        let expected = self.expect(requester, owner, What::Get { slot });
+        let slot = chance as usize % SLOTS;
+        let known = self.slots.get(&(requester, owner, slot)).copied();
+        let len_bytes = known.map_or(100, |known| known.len_bytes);
+        let expected = self.expect(requester, owner, What::Get { slot, known });
         (
-            self.slot_offset(requester, index) as u64,
+            self.slot_offset(requester, slot) as u64,
             len_bytes,
             expected,
         )
@@ -173,10 +186,10 @@ impl Windows {
                     }
                 }
             }
-            What::Get { slot: Some(slot) }
-                if is_certain && !self.failed.contains(&slot.version) =>
-            {
-                if !belong(seed(slot.version), bytes) {
+            What::Get {
+                known: Some(known), ..
+            } if is_certain && !self.failed.contains(&known.version) => {
+                if !belong(seed(known.version), bytes) {
                     return Err(format!("{}: a get did not find the last put", pair()));
                 }
             }

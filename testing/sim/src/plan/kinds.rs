@@ -113,6 +113,7 @@ fn calm(kind: &'static str, seed: u64, random: &mut Random) -> Plan {
         interfaces: false,
         own_keys: false,
         tagged: None,
+        one_sided: false,
         dead_after_ns: 3 * S,
     }
 }

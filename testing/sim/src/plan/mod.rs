@@ -45,6 +45,8 @@ pub struct Plan {
     pub own_keys: bool,
     /// What programs do that exchange tagged messages, in the place of those that use ports themselves.
     pub tagged: Option<Traffic>,
+    /// Whether programs with tagged messages reach for each other's memory as well.
+    pub one_sided: bool,
     /// After how long a silent peer is taken for dead.
     pub dead_after_ns: u64,
 }
@@ -197,6 +199,23 @@ impl Plan {
         // They give buffers by name.
         self.traffic.late_post_ns = 1;
         self
+    }
+
+    /// The same, and the world asks for one-sided operations besides.
+    pub fn with_one_sided(self) -> Self {
+        let operations = self.traffic.operations;
+        let mut plan = self.with_tagged();
+        plan.one_sided = true;
+        plan.traffic.operations = operations;
+        plan.traffic.mix = Mix {
+            put: 2,
+            get: 2,
+            atomic: 1,
+            system: 0,
+            normal: 0,
+            unreliable: 0,
+        };
+        plan
     }
 
     /// Whether a peer may be taken for dead: because it is, or because it cannot be reached for too long.

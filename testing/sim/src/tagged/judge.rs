@@ -6,6 +6,7 @@ use bcl_adi::{Completion, Ended, OpError};
 
 use super::ledger::{Common, Epoch, Flying};
 use super::lists::{Posted, Sent};
+use super::one_sided::Reaching;
 use crate::oracle::{Life, Seat, Violation};
 use crate::party::News;
 use crate::port::{address, seat};
@@ -23,8 +24,9 @@ pub struct Judge {
     pub common: Common,
     pub sends: BTreeMap<u64, Sending>,
     pub receives: BTreeMap<u64, Receiving>,
+    pub reaching: BTreeMap<u64, Reaching>,
     /// Memory that is the program's again. Nobody touches it any more.
-    used: Vec<Vec<u8>>,
+    pub(super) used: Vec<Vec<u8>>,
     /// Of how many ends of each peer it has been told, and of which since it was last looked what is left of them.
     ends: BTreeMap<Seat, u32>,
     ended: Vec<Seat>,
@@ -57,6 +59,7 @@ impl Judge {
             common,
             sends: BTreeMap::new(),
             receives: BTreeMap::new(),
+            reaching: BTreeMap::new(),
             used: Vec::new(),
             ends: BTreeMap::new(),
             ended: Vec::new(),
@@ -143,6 +146,7 @@ impl Judge {
     pub fn check_ends(&mut self) -> Result<(), Violation> {
         for peer in std::mem::take(&mut self.ended) {
             let epoch = self.epoch(peer);
+            self.check_reaching(peer, epoch)?;
             let mut sends = self.sends.iter().filter(|(_, sending)| !sending.is_quiet);
             if let Some((context, _)) =
                 sends.find(|(_, sending)| sending.to == peer && sending.epoch < epoch)
@@ -175,7 +179,7 @@ impl Judge {
             Ended::Receive => self.receive_ended(completion),
             Ended::Lost => Ok(()),
             Ended::Put | Ended::Get | Ended::Atomic | Ended::Written => {
-                Err("nobody has begun anything one-sided".into())
+                return self.reached(completion);
             }
         };
         checked.map_err(|what| format!("{what}: {completion:?}"))?;

@@ -1,13 +1,14 @@
 //! Parties whose programs exchange tagged messages: each is an [`Engine`] over the endpoint of a [`SimPort`]
 //! (`spec/adi.md`).
 //!
-//! Read on with `wire` (the port as the engine has it), `program` (what is asked of the engine), `judge` (whether what it
-//! tells can be) and `ledger` (what all programs know together, with the lists that say which message meets which receive).
+//! Read on with `wire` (the port as the engine has it), `program` and `one_sided` (what is asked of the engine), `judge` (whether
+//! what it tells can be) and `ledger` (what all programs know together, with the lists that say which message meets which receive).
 
 mod judge;
 mod ledger;
 #[path = "../../../../middle/adi/testing/lists.rs"]
 mod lists;
+mod one_sided;
 mod program;
 mod wire;
 
@@ -26,6 +27,7 @@ pub use ledger::{Ledger, Tally};
 
 use judge::Judge;
 use ledger::Common;
+use one_sided::Exposed;
 use program::Program;
 use wire::{Limits, Told, Wire};
 
@@ -38,6 +40,7 @@ pub struct TaggedPort {
     engine: Engine,
     program: Program,
     judge: Judge,
+    exposed: Exposed,
     news: VecDeque<News>,
     is_closing: bool,
 }
@@ -54,6 +57,7 @@ impl TaggedPort {
             return Ok(true);
         }
         self.engine.catch_up(&mut self.wire).map_err(text)?;
+        self.reach_on()?;
         if let Some(told) = self.wire.next() {
             self.tell(told)?;
             return self.wire.wrong.take().map_or(Ok(true), Err);
@@ -137,9 +141,11 @@ impl Party for TaggedPort {
             receives_first: !random.one_in(4),
         };
         common.borrow_mut().start(setup.seat, setup.life);
+        let engine = Engine::new(address(setup.seat), setup.seed as u32);
         Self {
             wire: Wire::new(port, limits),
-            engine: Engine::new(address(setup.seat), setup.seed as u32),
+            exposed: Exposed::new(&engine, setup.window_bytes),
+            engine,
             program: Program::new(now_ns, setup, random),
             judge: Judge::new(setup.seat, setup.life, Common::clone(common)),
             news: VecDeque::new(),
@@ -187,7 +193,12 @@ impl Party for TaggedPort {
         }
     }
 
-    fn request(&mut self, _now_ns: u64, _to: Seat, _request: Request) {}
+    fn request(&mut self, now_ns: u64, to: Seat, request: Request) {
+        self.wire.now_ns = now_ns;
+        if let Err(what) = self.reach(to, request) {
+            self.news.push_back(News::Wrong(what));
+        }
+    }
 
     fn post(&mut self, _now_ns: u64, _channel: u16, _capacity_bytes: usize) {}
 
@@ -221,7 +232,7 @@ impl Party for TaggedPort {
     }
 
     fn window_word(&self, index: usize) -> u64 {
-        self.wire.port.window_word(index)
+        self.exposed.word(index)
     }
 
     fn held(&self) -> Held {

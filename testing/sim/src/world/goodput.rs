@@ -111,6 +111,7 @@ impl Streams {
             interfaces: false,
             own_keys: false,
             tagged: None,
+            one_sided: false,
             dead_after_ns: 3_000_000_000,
         }
     }

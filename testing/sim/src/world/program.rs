@@ -87,6 +87,7 @@ impl<P: Party> World<P> {
                 let longest_bytes = self.plan.traffic.longest_bytes as u64;
                 self.send(seat, to, channel, true, longest_bytes);
             }
+            Choice::Put | Choice::Get if self.has_its_turn(seat, to, chance) => {}
             Choice::Put => {
                 let longest_bytes = self.windows.longest_put_bytes() as u64;
                 let len_bytes = self.draw_len(seat, longest_bytes);
@@ -149,6 +150,16 @@ impl<P: Party> World<P> {
             self.seats[seat].ends.begin(now_ns, Pending { to, what });
         }
         self.request(seat, to, request);
+    }
+
+    /// Whether a slot has to be left alone: of what programs with tagged messages do, long operations keep no order ([ADI-8.3]).
+    fn has_its_turn(&self, seat: Seat, to: Seat, chance: u64) -> bool {
+        let mut under_way = self.seats[seat].ends.all();
+        self.plan.one_sided
+            && under_way.any(|(_, pending)| match pending.what {
+                What::Window(expected) => expected.is_about_slot(to, chance),
+                What::Message { .. } => false,
+            })
     }
 
     fn access(&mut self, seat: Seat, to: Seat, request: Request, expected: Expected) {

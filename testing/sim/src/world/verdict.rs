@@ -52,6 +52,8 @@ pub struct Wrong {
     pub interfaces: bool,
     /// Whether programs exchanged tagged messages.
     pub tagged: bool,
+    /// Whether they reached for each other's memory as well.
+    pub one_sided: bool,
     /// When it was found.
     pub at_ns: u64,
     /// What was wrong.
@@ -68,7 +70,11 @@ impl fmt::Display for Wrong {
             self.kind,
             self.seed,
             if self.interfaces { " --interfaces" } else { "" },
-            if self.tagged { " --tagged" } else { "" }
+            match (self.tagged, self.one_sided) {
+                (_, true) => " --one-sided",
+                (true, false) => " --tagged",
+                (false, false) => "",
+            }
         )
     }
 }
@@ -94,6 +100,7 @@ impl<P: Party> World<P> {
             seed: self.plan.seed,
             interfaces: self.plan.interfaces,
             tagged: self.plan.tagged.is_some(),
+            one_sided: self.plan.one_sided,
             at_ns: self.now_ns,
             what,
         })
