@@ -124,6 +124,13 @@ impl Flights {
         self.under_way
     }
 
+    /// Whether the receiver has something to acknowledge: what is under way, or what has arrived but was never acknowledged
+    /// together with all before it. What is lost it cannot have.
+    #[inline]
+    pub fn is_awaited(&self) -> bool {
+        self.under_way > 0 || self.lost == 0 && !self.ring.is_empty()
+    }
+
     #[inline]
     pub fn has_lost(&self) -> bool {
         self.lost > 0
@@ -334,6 +341,20 @@ impl Flights {
         self.lose_longer(None)
     }
 
+    /// If all have arrived, and yet are not acknowledged, the first is to be sent again: the receiver says then what it is
+    /// about ([WIRE-7.7]).
+    pub fn doubt(&mut self) -> bool {
+        match self.ring.front_mut() {
+            Some(flight) if self.under_way == 0 && self.lost == 0 => {
+                flight.lose(&mut Lost::default());
+                self.arrived -= 1;
+                self.lost += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Of what is under way, nothing with a payload longer than this is believed to arrive any more.
     pub fn lose_longer(&mut self, limit: Option<u16>) -> Lost {
         let mut found = Lost::default();
@@ -487,6 +508,23 @@ mod tests {
         assert_eq!(pauses, doubled);
         flights.acknowledge(now, 2, None).unwrap();
         assert!(flights.is_empty());
+    }
+
+    /// [WIRE-7.7]
+    #[test]
+    fn what_has_arrived_and_is_not_acknowledged_is_shown_again() {
+        let mut flights = flights(3, 5);
+        assert!(!flights.doubt());
+        let now = Time(2_000);
+        flights.acknowledge(now, 5, Some(&[3, 0, 0, 0])).unwrap();
+        flights.acknowledge(now, 6, None).unwrap();
+        assert!(flights.is_awaited());
+        assert!(flights.doubt());
+        assert!(!flights.is_awaited() && !flights.doubt());
+        assert_eq!(flights.resend_lost(now, u16::MAX).unwrap().0, 6);
+        assert!(flights.is_awaited());
+        let progress = flights.acknowledge(now, 8, None).unwrap();
+        assert_eq!((progress.newly, flights.is_awaited()), (1, false));
     }
 
     /// A round trip of next to nothing, or one that nobody has measured, doubled, is next to nothing.

@@ -43,7 +43,7 @@ impl Recovery {
     }
 
     pub fn deadline(&self, flights: &Flights, trip: &RoundTrip) -> Option<Time> {
-        if flights.under_way() == 0 {
+        if !flights.is_awaited() {
             return None;
         }
         let last_resort = if self.has_probed || self.backoff > 0 {

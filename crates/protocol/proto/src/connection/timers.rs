@@ -100,6 +100,7 @@ impl Connection {
         match self.recovery.due(now, &self.flights, &self.trip) {
             None => {}
             Some(Due::Reordering) => self.find_lost(now),
+            Some(Due::TailProbe | Due::Timeout) if self.flights.doubt() => {}
             Some(Due::TailProbe) => self.has_tail_probe = true,
             Some(Due::Timeout) => {
                 self.traffic.timeouts += 1;
