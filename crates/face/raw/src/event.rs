@@ -94,7 +94,7 @@ pub enum Which {
     Send,
     /// Arrivals, completions of posts, news of peers.
     Recv,
-    /// Both; the receive queue first.
+    /// Both; the receive queue first, but what became of a send that failed comes in its turn ([SEM-3.2]).
     Any,
 }
 

@@ -32,6 +32,8 @@ pub struct State<M> {
     pub failed: u64,
     /// Events in the queues that tell of the end of a peer, or of a send that failed.
     pub ends: usize,
+    /// For each send among the events that failed, how many of the receive events are older: what failed is told of in its turn.
+    failed_behind: VecDeque<usize>,
     /// What is above the port has events of its own for those who watch it.
     pub above: bool,
 }
@@ -48,22 +50,40 @@ impl<M: Matcher> State<M> {
             recvs: VecDeque::new(),
             failed: 0,
             ends: 0,
+            failed_behind: VecDeque::new(),
             above: false,
         }
     }
 
     #[inline]
     pub fn pop(&mut self, which: Which) -> Option<Event> {
-        let event = match which {
-            Which::Send => self.sends.pop_front(),
-            Which::Recv => self.recvs.pop_front(),
-            Which::Any if self.recvs.is_empty() => self.sends.pop_front(),
-            Which::Any => self.recvs.pop_front(),
+        let takes_send = match which {
+            Which::Send => true,
+            Which::Recv => false,
+            Which::Any => self.recvs.is_empty() || self.failed_behind.front() == Some(&0),
+        };
+        let event = match takes_send {
+            true => self.sends.pop_front(),
+            false => self.recvs.pop_front(),
         };
         if self.ends > 0 {
-            self.ends -= usize::from(event.as_ref().is_some_and(is_end));
+            if let Some(event) = &event {
+                self.note_taken(event, takes_send);
+            }
         }
         event
+    }
+
+    #[cold]
+    fn note_taken(&mut self, event: &Event, is_send: bool) {
+        let is_end = is_end(event);
+        self.ends -= usize::from(is_end);
+        if is_send && is_end {
+            self.failed_behind.pop_front();
+        } else if !is_send {
+            let behind = self.failed_behind.iter_mut();
+            behind.for_each(|older| *older = older.saturating_sub(1));
+        }
     }
 
     #[inline]
@@ -192,7 +212,10 @@ impl<M: Matcher> Upcalls for State<M> {
         result: Result<(), OpError>,
     ) {
         if let Some(Op { cookie, held, .. }) = self.end(op, &result) {
-            self.ends += usize::from(result.is_err());
+            if result.is_err() {
+                self.ends += 1;
+                self.failed_behind.push_back(self.recvs.len());
+            }
             self.sends.push_back(Event::Sent {
                 cookie,
                 to,
@@ -258,4 +281,64 @@ fn is_end(event: &Event) -> bool {
         event,
         Event::PeerGone { .. } | Event::Sent { result: Err(_), .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Held;
+
+    struct NoBuffers;
+
+    impl Matcher for NoBuffers {
+        fn arrived(&mut self, _: &Arrival) -> Option<Target> {
+            None
+        }
+
+        fn withdrawn(&mut self, _: MessageId, _: u16) {}
+
+        fn posted(&self) -> usize {
+            0
+        }
+    }
+
+    const LOST: Result<(), OpError> = Err(OpError::PeerGone(Cause::Restarted));
+
+    /// Ends, and news of windows between them, with their numbers; taken as `which` says each time.
+    fn told(which: impl Fn(u64) -> Which) -> Vec<u64> {
+        let peer = Address {
+            node: 1.into(),
+            port: 1,
+        };
+        let mut state = State::new(0, NoBuffers);
+        for (number, failed) in [(1, false), (3, true), (6, true), (8, false)] {
+            let op = state.ops.insert(Op::new(number, Held::Nothing));
+            state.rma_arrived(peer, 0, number - 1, 0);
+            state.sent(peer, 0, op, 0, if failed { LOST } else { Ok(()) });
+        }
+        let mut numbers = Vec::new();
+        while state.has_events() {
+            numbers.extend(
+                state
+                    .pop(which(numbers.len() as u64))
+                    .map(|event| match event {
+                        Event::Sent { cookie, .. } => cookie,
+                        Event::RmaArrived { offset, .. } => offset,
+                        other => panic!("{other:?}"),
+                    }),
+            );
+        }
+        assert!(state.ends == 0 && state.failed_behind.is_empty());
+        numbers
+    }
+
+    /// SEM-3.2
+    #[test]
+    fn what_failed_is_told_of_before_what_came_later() {
+        assert_eq!(told(|_| Which::Any), [0, 2, 1, 3, 5, 6, 7, 8]);
+        let receives_first = |taken| if taken < 4 { Which::Recv } else { Which::Any };
+        assert_eq!(told(receives_first), [0, 2, 5, 7, 1, 3, 6, 8]);
+        let sends_first = |taken| if taken < 3 { Which::Send } else { Which::Any };
+        assert_eq!(told(sends_first), [1, 3, 6, 0, 2, 5, 7, 8]);
+    }
 }
