@@ -34,6 +34,9 @@ use wire::{Limits, Told, Wire};
 /// The most that an endpoint grants a peer ([ADI-4.4]).
 const WINDOW_MAX: usize = 256 << 10;
 
+/// Between two questions whether those are there who are waited for ([ADI-6.5]).
+const ASKED_EACH_NS: u64 = 1_000_000_000;
+
 /// One endpoint of one process, and its program.
 pub struct TaggedPort {
     wire: Wire,
@@ -41,6 +44,7 @@ pub struct TaggedPort {
     program: Program,
     judge: Judge,
     exposed: Exposed,
+    ask_at_ns: u64,
     news: VecDeque<News>,
     is_closing: bool,
 }
@@ -67,6 +71,19 @@ impl TaggedPort {
         }
         self.judge.check_ends()?;
         self.tidy_up()
+    }
+
+    /// The endpoint asks after peers, and the program wants something, if it is time.
+    fn go_on(&mut self, now_ns: u64) -> Result<(), Violation> {
+        if self.ask_at_ns <= now_ns {
+            self.ask_at_ns = now_ns + ASKED_EACH_NS;
+            let asked = self.engine.ask_after_peers(&mut self.wire);
+            asked.map_err(text)?;
+        }
+        match self.program.next_ns {
+            Some(at_ns) if at_ns <= now_ns => self.act(now_ns),
+            _ => Ok(()),
+        }
     }
 
     fn tell(&mut self, told: Told) -> Result<(), Violation> {
@@ -146,6 +163,7 @@ impl Party for TaggedPort {
             wire: Wire::new(port, limits),
             exposed: Exposed::new(&engine, setup.window_bytes),
             engine,
+            ask_at_ns: now_ns + ASKED_EACH_NS,
             program: Program::new(now_ns, setup, random),
             judge: Judge::new(setup.seat, setup.life, Common::clone(common)),
             news: VecDeque::new(),
@@ -175,8 +193,9 @@ impl Party for TaggedPort {
 
     fn next_timeout_ns(&self) -> Option<u64> {
         let port = self.wire.port.next_timeout_ns();
-        let program = self.program.next_ns.filter(|_| !self.is_closing);
-        port.into_iter().chain(program).min()
+        let own = [self.program.next_ns, Some(self.ask_at_ns)];
+        let own = own.into_iter().flatten().filter(|_| !self.is_closing);
+        port.into_iter().chain(own).min()
     }
 
     fn on_timeout(&mut self, now_ns: u64) {
@@ -185,9 +204,8 @@ impl Party for TaggedPort {
         if port.is_some_and(|at_ns| at_ns <= now_ns) {
             self.wire.port.on_timeout(now_ns);
         }
-        let program = self.program.next_ns.filter(|_| !self.is_closing);
-        if program.is_some_and(|at_ns| at_ns <= now_ns)
-            && let Err(what) = self.act(now_ns)
+        if !self.is_closing
+            && let Err(what) = self.go_on(now_ns)
         {
             self.news.push_back(News::Wrong(what));
         }

@@ -39,7 +39,7 @@ pub struct Limits {
     /// Operations that may be under way, and buffers that may wait for bodies.
     pub ops: usize,
     pub posts: usize,
-    /// Receive events are told before send events, as a port does; else all in their order.
+    /// Receive events are told before those of sends that have succeeded, as a port does; else all in their order.
     pub receives_first: bool,
 }
 
@@ -78,12 +78,17 @@ impl Wire {
 
     fn next_heard(&mut self) -> Option<Heard> {
         let heard = &mut self.port.memory.heard;
-        let is_receive = |heard: &Heard| !matches!(heard, Heard::Sent(..));
+        let is_send = |heard: &Heard| matches!(heard, Heard::Sent(..));
+        let keeps_order = |heard: &Heard| !matches!(heard, Heard::Sent(_, _, Ok(())));
         let place = match self.limits.receives_first {
-            true => heard.iter().position(is_receive).unwrap_or(0),
-            false => 0,
+            // What has failed does not come later than it did, nor does anything before it.
+            true => heard
+                .iter()
+                .position(keeps_order)
+                .filter(|place| !is_send(&heard[*place])),
+            false => None,
         };
-        heard.remove(place)
+        heard.remove(place.unwrap_or(0))
     }
 
     fn told(&mut self, heard: Heard) -> Option<Told> {
