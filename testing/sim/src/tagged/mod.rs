@@ -34,6 +34,9 @@ use wire::{Limits, Told, Wire};
 /// The most that an endpoint grants a peer ([ADI-4.4]).
 const WINDOW_MAX: usize = 256 << 10;
 
+/// The kind of a message that asks for what lies in the window ([ADI-2]).
+const GET: u8 = 7;
+
 /// Between two questions whether those are there who are waited for ([ADI-6.5]).
 const ASKED_EACH_NS: u64 = 1_000_000_000;
 
@@ -57,6 +60,10 @@ impl TaggedPort {
         }
         if let Some(completion) = self.engine.next_completion() {
             let news = self.judge.completed(&completion)?;
+            if matches!(news, News::Ended { result: Err(_), .. }) {
+                self.news
+                    .extend(self.exposed.give_up(seat(completion.peer)));
+            }
             self.news.push_back(news);
             return Ok(true);
         }
@@ -98,6 +105,7 @@ impl TaggedPort {
             Told::System(from, handle, tag) => {
                 let bytes = wire.port.endpoint.data(&handle).to_vec();
                 judge.arrived(seat(from), tag, &bytes)?;
+                wire.lends_window |= bytes.get(1) == Some(&GET);
                 let done = engine.arrived(wire, from, tag, &bytes);
                 wire.port.endpoint.release(&handle);
                 wire.port.manage(wire.now_ns);
@@ -273,9 +281,9 @@ impl Party for TaggedPort {
         let first = sends.clone().find(|(_, sending)| !sending.is_quiet);
         let first = first.map(|(context, sending)| (context, sending.to));
         format!(
-            "{:?}, {} refusals, the program goes on at {:?}, the first send that has not ended is {first:?}, receives {:?}, some message is missing: {}, {:?}",
+            "{:?}, {}, the program goes on at {:?}, the first send that has not ended is {first:?}, receives {:?}, some message is missing: {}, {:?}",
             self.wire.limits,
-            self.wire.refusals,
+            self.wire.describe(),
             self.program.next_ns,
             self.judge.receives.keys(),
             self.is_awaited(),

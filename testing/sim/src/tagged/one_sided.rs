@@ -56,6 +56,18 @@ impl Exposed {
         }
     }
 
+    /// What was to be asked of a peer is not asked of the next process there.
+    pub fn give_up(&mut self, peer: Seat) -> Vec<News> {
+        let (given_up, others): (Vec<_>, _) =
+            self.waiting.drain(..).partition(|(to, _)| *to == peer);
+        self.waiting = others.into();
+        let ended = |(_, request): &(Seat, Request)| {
+            let result = Err(Failure::Peer("it was not asked for any more".into()));
+            where_of(request).map(|(op, _)| News::Ended { op, result })
+        };
+        given_up.iter().filter_map(ended).collect()
+    }
+
     pub fn word(&self, index: usize) -> u64 {
         self.window[index]
     }
@@ -109,16 +121,21 @@ impl TaggedPort {
     }
 }
 
+/// The number of an operation, and where it goes.
+fn where_of(request: &Request) -> Option<(u64, u64)> {
+    match request {
+        Request::Put { op, offset, .. }
+        | Request::Get { op, offset, .. }
+        | Request::Add { op, offset }
+        | Request::Swap { op, offset, .. } => Some((*op, *offset)),
+        _ => None,
+    }
+}
+
 impl Reaching {
     /// With its number, and where it goes.
     fn new(to: Seat, epoch: Epoch, request: &Request) -> Option<(u64, u64, Self)> {
-        let (op, offset) = match request {
-            Request::Put { op, offset, .. }
-            | Request::Get { op, offset, .. }
-            | Request::Add { op, offset }
-            | Request::Swap { op, offset, .. } => (*op, *offset),
-            _ => return None,
-        };
+        let (op, offset) = where_of(request)?;
         let (kind, read, found_bytes) = match request {
             Request::Put { bytes, .. } => (Ended::Put, bytes.clone(), 0),
             Request::Get { len_bytes, .. } => (Ended::Get, Vec::new(), *len_bytes),
