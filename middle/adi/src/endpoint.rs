@@ -26,6 +26,10 @@ const STAND_IN_EVENTS_MAX: usize = 4096;
 /// Between two questions whether those are there who are waited for ([ADI-6.5]).
 pub const ASKED_EACH: Duration = Duration::from_secs(1);
 
+/// Completions taken one after the other before it is looked at what has come, though there are more: a program whose own
+/// operations end at once, as those on its own memory do, would never do what its peers ask for.
+const TAKEN_MAX: u32 = 16;
+
 /// Looks between two at the clock.
 const LOOKS_PER_CLOCK: u64 = 4096;
 
@@ -39,6 +43,8 @@ pub struct Endpoint {
     port: RawPort<Bodies>,
     /// How often the program has looked at what has come.
     turns: u64,
+    /// How often it was told of completions since.
+    taken: u32,
     asked_at: Instant,
 }
 
@@ -55,6 +61,7 @@ impl Endpoint {
             engine: Engine::new(address, first_name),
             port,
             turns: 0,
+            taken: 0,
             asked_at: Instant::now(),
         };
         endpoint.engine.peer_up(&mut endpoint.port, address)?;
@@ -182,11 +189,11 @@ impl Endpoint {
     /// and by receives that would ask for a message which may be among it.
     #[inline]
     pub fn poll(&mut self) -> Result<Option<Completion>, Error> {
-        let mut completion = self.engine.next_completion();
-        if completion.is_none() {
-            self.progress()?;
-            completion = self.engine.next_completion();
+        match self.engine.has_completions() {
+            true => self.look_if_overdue()?,
+            false => self.progress()?,
         }
+        let completion = self.engine.next_completion();
         self.tell();
         Ok(completion)
     }
@@ -203,6 +210,7 @@ impl Endpoint {
         mut tell: impl FnMut(&Completion),
     ) -> Result<(), Error> {
         if self.engine.has_completions() && self.tell_of_ended(room(), &mut tell) > 0 {
+            self.look_if_overdue()?;
             self.tell();
             return Ok(());
         }
@@ -337,8 +345,20 @@ impl Endpoint {
         self.port.set_news_above(self.engine.has_completions());
     }
 
+    /// What comes of it waits for the next look.
+    #[inline]
+    fn look_if_overdue(&mut self) -> Result<(), Error> {
+        self.taken += 1;
+        if self.taken < TAKEN_MAX {
+            return Ok(());
+        }
+        self.begin_turn()?;
+        self.take_events(EVENTS_MAX)
+    }
+
     #[inline]
     fn begin_turn(&mut self) -> Result<(), Error> {
+        self.taken = 0;
         self.turns = self.turns.wrapping_add(1);
         match self.turns % LOOKS_PER_CLOCK {
             0 => self.ask_after_peers(),

@@ -93,6 +93,29 @@ conformance! {
         }
     }
 
+    /// ADI-7.1: who always has completions of its own to take, for its operations on its own memory end at once, still does what
+    /// peers ask for.
+    fn who_is_busy_with_itself_serves_others(world) {
+        let mut memory = [0; 8];
+        let (mut a, mut b) = (open(world), open(world));
+        let to = b.address();
+        // SAFETY: it goes after the endpoints do.
+        unsafe { expose(&b, &mut memory, Access::GET | Access::PUT) };
+        let (mut room, mut own) = ([0; 8], [0; 8]);
+        begin(&mut a, &mut b, &asked(to, 0, get(&mut room), 1));
+        let start = Instant::now();
+        while a.ended.is_empty() {
+            // SAFETY: the room goes after the endpoint does.
+            unsafe { b.endpoint.one_sided(asked(to, 0, get(&mut own), 2)) }.unwrap();
+            let before = b.ended.len();
+            b.look();
+            assert_eq!(b.ended.len(), before + 1, "its own ends at once");
+            a.look();
+            assert!(start.elapsed() < Duration::from_secs(30), "it is not served");
+        }
+        assert_eq!(a.ended[0].result, Ok(()));
+    }
+
     /// ADI-8.2: the owner is told of what brings data, once it is there.
     fn the_owner_is_told_of_data(world) {
         let mut memory = vec![0; 300_000];
