@@ -26,7 +26,9 @@ def of(case, folder, provider, expected):
     log = f"{folder}/log/{provider}-{case.mpi}-{case.name}-{case.hosts}"
     os.makedirs(os.path.dirname(log), exist_ok=True)
     begin = time.monotonic()
-    with open(log, "w") as file:
+    open(log, "w").close()
+    # Its processes write to it too (programs/check.h).
+    with open(log, "a") as file:
         status = run(case, folder, provider, file)
     seconds = time.monotonic() - begin
     with open(log, errors="replace") as file:
@@ -49,8 +51,9 @@ def run(case, folder, provider, log):
         "--loss", os.environ.get("LOSS") or "0", "--hosts", str(case.hosts), "--each", str(case.each), "--seconds", str(case.seconds),
         *(["--outlive"] if case.outlives else []), *(["--watched", case.watched] if case.watched else []), *case.command,
     ]
+    environment = {**os.environ, "MPI_TEST_LOG": log.name, **case.environment}
     return subprocess.run(
-        command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **case.environment}, preexec_fn=hosts.die_with_parent
+        command, stdout=log, stderr=subprocess.STDOUT, env=environment, preexec_fn=hosts.die_with_parent
     ).returncode
 
 

@@ -77,9 +77,6 @@ static void stay_in(int (*call)(void)) {
     int len;
     MPI_Error_string(status, text, &len);
     fprintf(stderr, "rank %d was told: %s\n", rank, text);
-    fflush(stderr);
-    /* Launchers end a job that aborts without waiting for what its processes have written. */
-    usleep(500000);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
