@@ -1,5 +1,6 @@
 //! An endpoint: the books and the port that they are kept for.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ const LOOKS_PER_CLOCK: u64 = 4096;
 /// Sends and receives tagged messages over a port of its own ([ADI-1]). For one thread at a time. Callers vouch for the memory
 /// that they lend.
 ///
-/// No call blocks but [`wait`](Self::wait) and [`close`](Self::close).
+/// No call blocks but [`wait`](Self::wait), [`drain`](Self::drain) and [`close`](Self::close).
 #[derive(Debug)]
 pub struct Endpoint {
     engine: Engine,
@@ -264,15 +265,42 @@ impl Endpoint {
         Ok(self.port.fd()?)
     }
 
-    /// Closes the port, once messages whose sends are complete have left, or after `linger`. What else is not complete is
-    /// abandoned, and the memory that was lent for it is the program's again.
-    pub fn close(&mut self, linger: Duration) -> Result<(), Error> {
-        let deadline = Instant::now() + linger;
-        while self.engine.owes_messages() && Instant::now() < deadline {
-            let left = deadline.saturating_duration_since(Instant::now());
-            self.wait(Some(left))?;
+    /// Waits until messages whose sends are complete have left, at most so long; `None` for as long as their receivers are
+    /// there. Says how many have not, and whose they are.
+    ///
+    /// It is the last call but for [`close`](Self::close): nothing is received any more, what comes is discarded, and completions are
+    /// told to nobody. So two endpoints that do so do not wait for each other ([ADI-6.4]).
+    ///
+    /// # Errors
+    /// As [`poll`](Self::poll).
+    pub fn drain(&mut self, timeout: Option<Duration>) -> Result<BTreeMap<Address, usize>, Error> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        while self.engine.owes_messages() {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                break;
+            }
+            self.progress()?;
+            self.engine.discard_all(&mut self.port)?;
+            self.hear_itself()?;
+            while self.engine.next_completion().is_some() {}
+            if self.engine.owes_messages() {
+                let patience = left.map_or(ASKED_EACH, |left| left.min(ASKED_EACH));
+                match self.port.wait(Which::Any, Some(patience))? {
+                    Some(event) => self.handle(event)?,
+                    None => self.ask_after_peers()?,
+                }
+            }
         }
-        Ok(self.port.close()?)
+        Ok(self.engine.owed())
+    }
+
+    /// Closes the port, once messages whose sends are complete have left, or after `linger`: see [`drain`](Self::drain). What
+    /// else is not complete is abandoned, and the memory that was lent for it is the program's again.
+    pub fn close(&mut self, linger: Duration) -> Result<(), Error> {
+        let drained = self.drain(Some(linger));
+        self.port.close()?;
+        drained.map(drop)
     }
 
     /// Whether anything is under way, or waited for.

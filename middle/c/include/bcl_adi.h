@@ -65,8 +65,8 @@ int bcl_adi_open(const bcl_options *options, uint32_t flags, bcl_adi **endpoint)
 /**
  * Closes an endpoint and gives everything back.
  *
- * Waits up to `linger_ms` until messages have left whose sends are complete. What else is not complete is abandoned without
- * a completion, and its memory is the program's again. Threads inside bcl_adi_wait return with BCL_ERR_CLOSED, and are waited
+ * Waits up to `linger_ms` until messages have left whose sends are complete, and discards what comes meanwhile. What else is not
+ * complete is abandoned without a completion, and its memory is the program's again. Threads inside bcl_adi_wait return with BCL_ERR_CLOSED, and are waited
  * for. No thread may begin a call on the endpoint after this. [ADI-6.4]
  */
 int bcl_adi_close(bcl_adi *endpoint, int linger_ms);

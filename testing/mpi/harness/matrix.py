@@ -40,6 +40,7 @@ PROGRAMS = (
     Program("headtohead", 2),
     Program("ssend", 2),
     Program("unexpected", 2, seconds=90),
+    Program("late", 2),
     Program("truncate", 2),
     Program("noroom", 2, seconds=10),
     Program("datatypes", 2),

@@ -1,6 +1,7 @@
 //! The rules of `spec/semantics.md`, each checked on every fixture: `cargo nextest run --test conformance`.
 
 mod buffers;
+mod closing;
 mod ends;
 mod events;
 mod jobs;

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_adi::{Address, Endpoint, Options, PeerKeys, Progress, SharedEndpoint};
+use bcl_adi::{Address, Endpoint, Error, Options, PeerKeys, Progress, SharedEndpoint};
 use bcl_types::LAST_REACHABLE_PORT;
 
 use super::Ep;
@@ -20,8 +20,8 @@ use crate::name::Name;
 use crate::object::{Object, of, unknown_command};
 use crate::progress::Driver;
 
-/// How long an endpoint that is closed waits for messages to leave whose sends are complete.
-const LINGER: Duration = Duration::from_secs(3);
+/// After so long it is said for whom an endpoint that is closed waits. It waits on: their sends are complete, so they are not to be lost.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) unsafe extern "C" fn control(
     ep: *mut fid,
@@ -149,7 +149,25 @@ pub(super) unsafe extern "C" fn close(fid: *mut fid) -> c_int {
             let driver: Arc<dyn Driver> = data.clone();
             looker.remove(&driver);
         }
-        let closed = data.port.with(|endpoint| endpoint.close(LINGER));
+        let closed = data.port.with(drain_and_close);
         closed.map_err(|error| Failure::new(FI_EIO, format!("the {}: {error}", Ep::NAME)))
     })
+}
+
+/// Messages whose sends are complete leave first, as long as their receivers are there.
+fn drain_and_close(endpoint: &mut Endpoint) -> Result<(), Error> {
+    let owed = endpoint.drain(Some(PATIENCE)).and_then(|owed| {
+        for (to, messages) in &owed {
+            let text = format!(
+                "closing the endpoint waits for {to}, which has not received {messages} messages whose sends are complete"
+            );
+            log::say(Level::Warn, &text);
+        }
+        match owed.is_empty() {
+            true => Ok(owed),
+            false => endpoint.drain(None),
+        }
+    });
+    endpoint.close(Duration::ZERO)?;
+    owed.map(drop)
 }

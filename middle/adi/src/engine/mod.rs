@@ -3,8 +3,10 @@
 //!
 //! In the order of a message's way: `sending`, `arriving`, `receiving`, `tasks`, `pushing`, and `ending`. What they hold meanwhile
 //! is in `meeting`, `multi` and `in_order`. What needs no receive is in `one_sided`. Who is waited for in vain is asked after in `patience`.
+//! What an endpoint that closes still has to do is in `closing`.
 
 mod arriving;
+mod closing;
 mod depths;
 mod ending;
 mod in_order;
@@ -153,10 +155,5 @@ impl Engine {
             || !self.incoming.is_empty()
             || !self.waiting.is_empty()
             || self.spaces.iter().any(is_posted)
-    }
-
-    /// Whether sends have ended for the program whose message is still here.
-    pub fn owes_messages(&self) -> bool {
-        self.kept > 0 || !self.waiting.is_empty()
     }
 }
