@@ -7,6 +7,7 @@ mod namespaces;
 use std::fs;
 use std::io::Write;
 use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
 
 use bcl::{Event, Job, Port, PortOptions, Which};
@@ -334,6 +335,46 @@ fn a_host_that_hangs_does_not_keep_a_job_that_is_to_end() {
     assert!(!is_running(helpers[1]));
 }
 
+/// An ssh that knows no names but one of its own, and reaches nothing but the address that the nodes file has.
+const SSH: &str = r#"#!/bin/sh
+case "$1" in -G) [ "$2" = alias ] && echo "hostname elsewhere" || echo "hostname $2"; exit ;; esac
+while [ $# -gt 1 ]; do [ "$1" = -o ] && options="$options $2"; host=$1; shift; done
+case "$host$options" in alias*HostName*) exit 255 ;; left*HostName=192.0.2.7|alias*) exec sh -c "$1" ;; esac
+echo "ssh: cannot resolve $host" >&2
+exit 255
+"#;
+
+#[test]
+fn ssh_is_told_the_address_of_a_name_that_only_the_nodes_file_knows() {
+    let node = Node::new();
+    let ssh = node.folder().join("ssh");
+    fs::write(&ssh, SSH).unwrap();
+    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "{}:{}",
+        node.folder().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let nodes = "[node.left]\nnumber = '10.1.1.1'\naddresses = ['192.0.2.7']\n\
+                 [node.alias]\nnumber = '10.1.1.2'\naddresses = ['192.0.2.8']\n";
+    let run = |host: &str| {
+        let mut command = node.bcl(&["run", "--hosts", host, "--", "sh", "-c", "echo $BCL_NODE"]);
+        command.env("PATH", &path).env("BCL_NODES_TEXT", nodes);
+        finish(command.spawn().unwrap())
+    };
+    for (host, number) in [("left", "10.1.1.1"), ("alias", "10.1.1.2")] {
+        let output = run(host);
+        assert_eq!(lines(&output.stdout), [number], "{}", text(&output));
+    }
+    let nowhere = run("nowhere");
+    assert_eq!(nowhere.status.code(), Some(255));
+    assert!(
+        complaint(&nowhere).contains("cannot resolve nowhere"),
+        "{}",
+        text(&nowhere)
+    );
+}
+
 #[test]
 fn two_hosts_with_one_node_number_are_refused() {
     let node = Node::new();
@@ -380,8 +421,10 @@ fn processes_on_two_hosts_exchange_addresses_and_messages() {
     let mut port = options_as_on_a_host_of_its_own().open().unwrap();
     let all = addresses(&mut job, &port);
     let nodes: Vec<_> = all.iter().map(|address| address.node.to_string()).collect();
-    let [left, right] = namespaces::addresses_of_a_job();
-    assert_eq!(nodes, [&left[..], &left, &right, &right]);
+    let [left, right] = namespaces::NUMBERS;
+    assert_eq!(nodes, [left, left, right, right]);
+    // Not by a file that other hosts may not have.
+    assert!(std::env::var("BCL_NODES_TEXT").unwrap().contains(right));
     let own = job.rank();
     let others: Vec<u32> = (0..4).filter(|rank| *rank != own).collect();
     for rank in &others {

@@ -210,7 +210,7 @@ fn processes_are_spawned_on_hosts_of_the_job() {
     };
     let mut job = this_job();
     let mut port = options_as_on_a_host_of_its_own().open().unwrap();
-    let [left, right] = namespaces::addresses_of_a_job();
+    let [left, right] = namespaces::NUMBERS;
     if part != "first" {
         let parent = parent(&mut job);
         let node = port.address().node;
@@ -235,7 +235,7 @@ fn processes_are_spawned_on_hosts_of_the_job() {
     let on = |rank, node: &str| format!("placed {rank} on {node}");
     assert_eq!(
         hear(&mut port, 3),
-        [on(0, &right), on(1, &right), on(2, &left)]
+        [on(0, right), on(1, right), on(2, left)]
     );
     let not_there = job.spawn(&Spawn::new(["/no/such/program"], 1).host("right"));
     let reason = not_there.unwrap()[0].clone().unwrap_err().reason;

@@ -14,6 +14,7 @@ fn report(variables: &[(&str, &str)]) -> String {
     for name in [
         "BCL_NODE",
         "BCL_NODES",
+        "BCL_NODES_TEXT",
         "BCL_DIR",
         "BCL_JOB_KEY",
         "BCL_JOB_KEY_FILE",
@@ -100,6 +101,20 @@ fn the_nodes_file_says_which_node_this_is() {
     assert!(
         missing.contains("no node: cannot read the nodes file /no/such/file"),
         "{missing}"
+    );
+    let text = (
+        "BCL_NODES_TEXT",
+        "[node.here]\nnumber = '10.5.5.5'\naddresses = ['127.0.0.1']\n",
+    );
+    let told = report(&[("BCL_NODES", "/no/such/file"), text]);
+    assert!(
+        told.contains("node 10.5.5.5: 127.0.0.1 of node here"),
+        "{told}"
+    );
+    let wrong = report(&[("BCL_NODES_TEXT", "[node.here]\n")]);
+    assert!(
+        wrong.contains("nodes file BCL_NODES_TEXT, line 1: "),
+        "{wrong}"
     );
     let set = report(&[("BCL_NODES", "/no/such/file"), ("BCL_NODE", "10.1.2.3")]);
     assert!(set.contains("node 10.1.2.3: set by BCL_NODE"), "{set}");

@@ -67,6 +67,7 @@ impl Node {
             "BCL_JOB_KEY",
             "BCL_NODE",
             "BCL_NODES",
+            "BCL_NODES_TEXT",
             "BCL_LAUNCHER",
             "BCL_COPY",
             "BCL_LAUNCH_FD",

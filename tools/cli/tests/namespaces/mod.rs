@@ -12,8 +12,8 @@ use super::common::Node;
 /// Starts commands in namespaces as ssh does on hosts; it comes with the brief, beside the repository.
 const SHELL: &str = "../../../shared/launch/netns-rsh";
 
-/// Where both are, for the processes of a job.
-const OF_A_JOB: &str = "BCL_TEST_ADDRESSES";
+/// Which nodes they are in a job.
+pub const NUMBERS: [&str; 2] = ["10.1.1.1", "10.1.1.2"];
 
 /// `left` and `right`. Dropping it removes them, and the link with them.
 pub struct Namespaces {
@@ -84,12 +84,15 @@ impl Namespaces {
         command
     }
 
-    /// `bcl run` with these arguments, and a nodes file that knows both.
+    /// `bcl run` with these arguments, and a nodes file that knows both, by numbers that are no addresses.
     pub fn job(&self, node: &Node, arguments: &[&str]) -> Command {
         let nodes = node.folder().join("nodes.toml");
         let entries = ["left", "right"].into_iter().zip(self.addresses());
         let text: String = entries
-            .map(|(name, number)| format!("[node.{name}]\nnumber = '{number}'\n"))
+            .zip(NUMBERS)
+            .map(|((name, address), number)| {
+                format!("[node.{name}]\nnumber = '{number}'\naddresses = ['{address}']\n")
+            })
             .collect();
         std::fs::write(&nodes, text).unwrap();
         let mut command = node.bcl(&[&["run"], arguments].concat());
@@ -97,12 +100,6 @@ impl Namespaces {
         command
             .env("BCL_LAUNCHER", shell())
             .env("BCL_NODES", nodes)
-            .env(
-                OF_A_JOB,
-                self.addresses()
-                    .map(|address| address.to_string())
-                    .join(" "),
-            )
             .env("NETNS_HOSTS", format!("left={left} right={right}"));
         command
     }
@@ -114,13 +111,6 @@ impl Drop for Namespaces {
             let _ = run(&format!("ip netns delete {name}"));
         }
     }
-}
-
-/// In a process of a job: where left and right are.
-pub fn addresses_of_a_job() -> [String; 2] {
-    let text = std::env::var(OF_A_JOB).unwrap();
-    let (left, right) = text.split_once(' ').unwrap();
-    [left.into(), right.into()]
 }
 
 fn shell() -> PathBuf {

@@ -15,6 +15,7 @@ mod error;
 mod origin;
 mod parse;
 
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
@@ -29,6 +30,9 @@ use crate::interfaces;
 
 /// Some ten thousands of nodes.
 const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// Linux permits 128 KiB for a variable, its name included.
+const TEXT_MAX_BYTES: usize = 100 << 10;
 
 /// The nodes of a file, in the order of their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +52,7 @@ pub struct Node {
 }
 
 impl Nodes {
-    /// The file that `BCL_NODES` names; else `~/.config/bcl/nodes.toml`, else `/etc/bcl/nodes.toml`; without any
+    /// What `BCL_NODES_TEXT` says, as a launcher sets it; else the file that `BCL_NODES` names; else `~/.config/bcl/nodes.toml`, else `/etc/bcl/nodes.toml`; without any
     /// of them no nodes. One of the last two that cannot be read counts as absent ([`NodesOrigin`] tells).
     pub fn load() -> Result<Self, NodesError> {
         origin::find().map(|(nodes, _)| nodes)
@@ -66,12 +70,24 @@ impl Nodes {
                 path: path.to_owned(),
                 error,
             })?;
-        parse::nodes(&text)
+        Self::from_text(path, &text)
+    }
+
+    fn from_text(path: &Path, text: &str) -> Result<Self, NodesError> {
+        parse::nodes(text)
             .map(|nodes| Self { nodes })
             .map_err(|mistake| NodesError::Wrong {
                 path: path.to_owned(),
                 mistake,
             })
+    }
+
+    /// The variable of the environment, and its value, by which processes on other hosts know the same nodes, whatever files
+    /// there are; `None` if there are no nodes, or if these are too many for a variable: thousands.
+    pub fn to_environment(&self) -> Option<(&'static str, String)> {
+        let text = self.to_string();
+        let fits = !self.is_empty() && text.len() <= TEXT_MAX_BYTES;
+        fits.then_some((origin::TEXT_VARIABLE, text))
     }
 
     /// All of them.
@@ -141,6 +157,26 @@ impl Nodes {
             }),
             None => Err(not_a_number.into()),
         }
+    }
+}
+
+/// As in a file.
+impl fmt::Display for Nodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Node {
+            name,
+            id,
+            addresses,
+        } in &self.nodes
+        {
+            let addresses: Vec<_> = addresses.iter().map(|ip| format!("\"{ip}\"")).collect();
+            let addresses = addresses.join(", ");
+            writeln!(
+                f,
+                "[node.\"{name}\"]\nnumber = \"{id}\"\naddresses = [{addresses}]"
+            )?;
+        }
+        Ok(())
     }
 }
 

@@ -9,6 +9,8 @@ use super::{Nodes, NodesError};
 
 /// Names the file.
 const VARIABLE: &str = "BCL_NODES";
+/// What would be in a file: what a job's launcher knows, on hosts that may have no file, or another.
+pub const TEXT_VARIABLE: &str = "BCL_NODES_TEXT";
 /// Below the user's home.
 const OF_USER: &str = ".config/bcl/nodes.toml";
 const OF_MACHINE: &str = "/etc/bcl/nodes.toml";
@@ -16,7 +18,7 @@ const OF_MACHINE: &str = "/etc/bcl/nodes.toml";
 /// Where nodes come from.
 #[derive(Debug, Default)]
 pub struct NodesOrigin {
-    /// The file, if there is one.
+    /// The file, if there is one; the name of the variable, if that has the text.
     pub path: Option<PathBuf>,
     /// Files that nobody has asked for, and that are there and cannot be read: they count as absent.
     pub passed_over: Vec<NodesError>,
@@ -26,6 +28,12 @@ pub struct NodesOrigin {
 /// user's: a process that has laid down its privileges often keeps the HOME it had.
 pub(super) fn find() -> Result<(Nodes, NodesOrigin), NodesError> {
     let mut origin = NodesOrigin::default();
+    if let Some(text) = env::var_os(TEXT_VARIABLE) {
+        let path = PathBuf::from(TEXT_VARIABLE);
+        let nodes = Nodes::from_text(&path, &text.to_string_lossy())?;
+        origin.path = Some(path);
+        return Ok((nodes, origin));
+    }
     if let Some(path) = env::var_os(VARIABLE) {
         let nodes = Nodes::read(Path::new(&path))?;
         origin.path = Some(path.into());

@@ -164,6 +164,7 @@ fn line_of(text: &str, offset: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Nodes;
     use super::*;
     use proptest::prelude::*;
 
@@ -255,9 +256,15 @@ mod tests {
                     continue;
                 }
                 text += &format!("[node.{name}]\nnumber = \"{id}\"\n");
+                // Of some, other addresses: one of each kind.
+                if number % 2 == 0 {
+                    text += &format!("addresses = [\"fd00::{:x}:{:x}\", \"{id}\"]\n", number >> 16, number & 0xffff);
+                }
                 expected.insert(name, id);
             }
             let read = nodes(&text).unwrap();
+            let written = Nodes { nodes: read.clone() }.to_string();
+            prop_assert_eq!(nodes(&written).unwrap(), read.clone());
             let read: BTreeMap<_, _> = read.into_iter().map(|node| (node.name, node.id)).collect();
             prop_assert_eq!(read, expected);
         }

@@ -1,6 +1,7 @@
 //! The command that runs something on a host: ssh, or what the user has for it.
 
 use std::env;
+use std::net::{IpAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -14,6 +15,9 @@ use crate::machine::own_names;
 const VARIABLE: &str = "BCL_LAUNCHER";
 /// It must not ask, for the streams are ours; it must not hang, and must notice that a host is gone.
 const SSH: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3";
+
+/// Any does, for a name to be looked up.
+const SSH_PORT: u16 = 22;
 
 /// What has a program be the helper.
 const ARGUMENT: &str = "run-remote";
@@ -67,7 +71,14 @@ impl Shell {
             return command;
         }
         let mut command = Command::new(&self.words[0]);
-        command.args(&self.words[1..]).arg(&host.name);
+        command.args(&self.words[1..]);
+        if !self.is_chosen
+            && let Some(address) = address_for_ssh(host, nodes)
+        {
+            // Who it is, and what else ssh's own files say of the name, stays.
+            command.arg("-o").arg(format!("HostName={address}"));
+        }
+        command.arg(&host.name);
         command.arg(format!(
             "exec {} {ARGUMENT}",
             quoted(&self.helper.to_string_lossy())
@@ -80,6 +91,25 @@ impl Shell {
 fn is_this_host(host: &Host, nodes: &Nodes) -> bool {
     let by_file = nodes.this_host().ok().flatten();
     own_names().contains(&host.name) || by_file.is_some_and(|(node, _)| node.name == host.name)
+}
+
+/// Of a host whose name only the nodes file knows: neither the system's names nor ssh's own files do.
+fn address_for_ssh(host: &Host, nodes: &Nodes) -> Option<IpAddr> {
+    let name = host.node_name();
+    let address = *nodes.by_name(name)?.addresses.first()?;
+    let is_known = (name, SSH_PORT).to_socket_addrs().is_ok() || is_known_to_ssh(name);
+    (!is_known).then_some(address)
+}
+
+fn is_known_to_ssh(name: &str) -> bool {
+    let Ok(asked) = Command::new("ssh").args(["-G", name]).output() else {
+        return false;
+    };
+    let settings = String::from_utf8_lossy(&asked.stdout);
+    let host_name = settings
+        .lines()
+        .find_map(|line| line.strip_prefix("hostname "));
+    host_name.is_some_and(|known| known != name)
 }
 
 /// For a shell on the other host, and only as much as needed.

@@ -65,7 +65,7 @@ impl Team {
             )));
         }
         met.insert(number, (hello.host.clone(), node));
-        let mut environment = environment_on(node);
+        let mut environment = environment_on(node, &self.nodes);
         environment.extend(self.variables.iter().cloned());
         Ok(Begin {
             setting: Setting {
@@ -104,12 +104,16 @@ fn check_version(hello: &Hello) -> Result<()> {
     }
 }
 
-/// What processes on other hosts get of our environment: the `BCL_` variables, and their host's number.
-fn environment_on(node: NodeId) -> Vec<(OsString, OsString)> {
+/// What processes on other hosts get of our environment: the `BCL_` variables, their host's number, and the nodes as we know
+/// them.
+fn environment_on(node: NodeId, nodes: &Nodes) -> Vec<(OsString, OsString)> {
+    let known = nodes.to_environment();
     let ours = std::env::vars_os().filter(|(name, _)| {
         let name = name.to_string_lossy();
-        name.starts_with("BCL_") && !OWN_VARIABLES.contains(&&*name)
+        let is_replaced = known.is_some() && name.starts_with("BCL_NODES");
+        name.starts_with("BCL_") && !OWN_VARIABLES.contains(&&*name) && !is_replaced
     });
     let number = ("BCL_NODE".into(), node.to_string().into());
-    ours.chain([number]).collect()
+    let known = known.iter().map(|(name, text)| (name.into(), text.into()));
+    ours.chain([number]).chain(known).collect()
 }
