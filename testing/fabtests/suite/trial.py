@@ -25,6 +25,8 @@ class Field:
     """Where tests run."""
 
     source: str
+    # Of libfabric.
+    version: str
     provider: str
     # A process of each host.
     holders: list
@@ -70,7 +72,7 @@ def run(field, test, count, log):
     begun = []
     until = time.monotonic() + SECONDS
     try:
-        for number, words in enumerate(command_lines(test, count)):
+        for number, words in enumerate(command_lines(field, test, count)):
             if number == 1:
                 await_server(server, until)
             begun.append(start(field, client if number else server, words, log))
@@ -88,7 +90,7 @@ def run(field, test, count, log):
     return statuses
 
 
-def command_lines(test, count):
+def command_lines(field, test, count):
     own, client = f"{hosts.NETWORK}.1", f"{hosts.NETWORK}.{count}"
     match test.kind:
         case "alone":
@@ -96,7 +98,9 @@ def command_lines(test, count):
         case "pair":
             return [[*test.words, "-E", "-B", PORT], [*test.words, "-E", "-s", client, "-P", PORT, own]]
         case "several":
-            return [[*test.words, "-B", PORT, "-s", own]] * tests.RANKS
+            # Later ones have no such option, and no client that would call a port by its number.
+            port = ["-B", PORT] if field.version.startswith("1.") else []
+            return [[*test.words, *port, "-s", own]] * tests.RANKS
         case "configured":
             program, path = test.words
             return [[program, "-x", "-E"], [program, "-u", path, "-E", own]]
