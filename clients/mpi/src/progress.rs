@@ -100,6 +100,12 @@ impl Drivers {
         self.courtesy.after_empty_poll();
     }
 
+    /// It has found something.
+    #[inline]
+    pub fn with_success(&self) {
+        self.courtesy.after_full_poll();
+    }
+
     /// What is waited for may have come: wakes who sleeps.
     #[inline]
     pub fn nudge(&self) {

@@ -90,14 +90,14 @@ impl Cq {
                 unsafe { state.read(self.format, buffer, count, sources) }
             })
         };
-        let found = read();
-        if found != -FI_EAGAIN as isize {
-            return found;
-        }
-        self.drivers.drive();
-        let found = read();
+        let mut found = read();
         if found == -FI_EAGAIN as isize {
-            self.drivers.in_vain();
+            self.drivers.drive();
+            found = read();
+        }
+        match found == -FI_EAGAIN as isize {
+            true => self.drivers.in_vain(),
+            false => self.drivers.with_success(),
         }
         found
     }

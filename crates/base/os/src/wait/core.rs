@@ -1,6 +1,6 @@
 //! What yields tell of the core.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::sync::{AtomicU32, Ordering};
 
@@ -9,6 +9,10 @@ const POLLS_PER_PROBE: u32 = 256;
 /// The same on a shared core: a partner that runs on the other core answers within that, and two that have met
 /// should go on together; one that does not run costs others no more than this.
 const POLLS_PER_YIELD: u32 = 48;
+/// ... nor more than this, where each poll is a call of the kernel. One between hosts that runs answers within that, too.
+const TURN_MAX: Duration = Duration::from_micros(20);
+/// Polls between two looks at the clock.
+const POLLS_PER_LOOK: u32 = 4;
 /// A yield that takes longer let somebody else run: an empty one is a bare system call of 0.1-0.4 us.
 const SHARED_CORE_NS: u64 = 900;
 /// Yields in a row that come back at once before a shared core is believed to be ours again.
@@ -33,13 +37,14 @@ impl Core {
         self.quiet_yields.load(Ordering::Relaxed) < QUIET_YIELDS
     }
 
+    /// Whether the core is to be given away after so many polls in vain, one after the other. Since the first of them, or one of
+    /// the first, so much time has passed, which is asked now and then.
     #[inline]
-    pub fn polls_per_yield(&self) -> u32 {
-        if self.is_shared() {
-            POLLS_PER_YIELD
-        } else {
-            POLLS_PER_PROBE
+    pub fn is_enough(&self, polls: u32, passed: impl FnOnce() -> Duration) -> bool {
+        if !self.is_shared() {
+            return polls >= POLLS_PER_PROBE;
         }
+        polls >= POLLS_PER_YIELD || polls % POLLS_PER_LOOK == 0 && passed() >= TURN_MAX
     }
 
     #[cold]
@@ -61,6 +66,16 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shared_core_is_given_away_sooner_and_soonest_if_polls_are_slow() {
+        let core = Core::new();
+        let polls = |passed: Duration| (1..).find(|polls| core.is_enough(*polls, || passed));
+        assert_eq!(polls(TURN_MAX), Some(POLLS_PER_PROBE));
+        core.learn(SHARED_CORE_NS + 1);
+        assert_eq!(polls(TURN_MAX / 2), Some(POLLS_PER_YIELD));
+        assert_eq!(polls(TURN_MAX), Some(POLLS_PER_LOOK));
+    }
 
     #[test]
     fn one_slow_yield_is_believed_and_several_fast_ones_take_it_back() {

@@ -1,14 +1,20 @@
 //! Giving way while polling without end.
 
+use std::time::{Duration, Instant};
+
 use super::core::Core;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// For those who look again and again and never say that they wait, as MPI libraries do: the core is given away now and then, and
 /// often if it is shared. Threads may share it.
 #[derive(Debug)]
 pub struct Courtesy {
     core: Core,
+    /// In vain, since the last that found something or gave the core away.
     polls: AtomicU32,
+    /// When one of the first of them was, after `began`; 0 if that was not looked at.
+    since_ns: AtomicU64,
+    began: Instant,
 }
 
 impl Default for Courtesy {
@@ -23,7 +29,15 @@ impl Courtesy {
         Self {
             core: Core::new(),
             polls: AtomicU32::new(0),
+            since_ns: AtomicU64::new(0),
+            began: Instant::now(),
         }
+    }
+
+    /// Called after each poll that found something.
+    #[inline]
+    pub fn after_full_poll(&self) {
+        self.begin_again();
     }
 
     /// Called after each poll that found nothing; returns late if others want the core.
@@ -32,8 +46,26 @@ impl Courtesy {
         // What is lost between threads that poll at once does not matter.
         let polls = self.polls.load(Ordering::Relaxed).wrapping_add(1);
         self.polls.store(polls, Ordering::Relaxed);
-        if polls % self.core.polls_per_yield() == 0 {
+        if self.core.is_enough(polls, || self.passed()) {
+            self.begin_again();
             self.core.give_away();
+        }
+    }
+
+    #[inline]
+    fn begin_again(&self) {
+        self.polls.store(0, Ordering::Relaxed);
+        self.since_ns.store(0, Ordering::Relaxed);
+    }
+
+    fn passed(&self) -> Duration {
+        let now_ns = self.began.elapsed().as_nanos() as u64;
+        match self.since_ns.load(Ordering::Relaxed) {
+            0 => {
+                self.since_ns.store(now_ns, Ordering::Relaxed);
+                Duration::ZERO
+            }
+            since_ns => Duration::from_nanos(now_ns.saturating_sub(since_ns)),
         }
     }
 }
@@ -68,7 +100,8 @@ mod tests {
         one.set(cpu);
         sched_setaffinity(None, &one).unwrap();
         let is_over = AtomicBool::new(false);
-        let polls = YIELDS * Core::new().polls_per_yield();
+        // As on a core that is believed to be free.
+        let polls = YIELDS * 256;
         let given = thread::scope(|scope| {
             // It stays on the core of who starts it.
             scope.spawn(|| {

@@ -35,7 +35,9 @@ pub enum Advice {
 #[derive(Debug)]
 pub struct Waiter {
     core: Core,
+    /// Since the wait began, or the core was given away.
     polls: u32,
+    polls_since: Option<Instant>,
     since: Option<Instant>,
 }
 
@@ -51,6 +53,7 @@ impl Waiter {
         Self {
             core: Core::new(),
             polls: 0,
+            polls_since: None,
             since: None,
         }
     }
@@ -58,7 +61,7 @@ impl Waiter {
     /// Begins a new wait.
     #[inline]
     pub fn start(&mut self) {
-        self.polls = 0;
+        (self.polls, self.polls_since) = (0, None);
         self.since = None;
     }
 
@@ -66,7 +69,10 @@ impl Waiter {
     #[inline]
     pub fn after_empty_poll(&mut self, expecting: impl FnOnce() -> bool) -> Advice {
         self.polls += 1;
-        if self.polls % self.core.polls_per_yield() == 0 {
+        let since = &mut self.polls_since;
+        let passed = || since.get_or_insert_with(Instant::now).elapsed();
+        if self.core.is_enough(self.polls, passed) {
+            (self.polls, self.polls_since) = (0, None);
             return self.give_way(expecting());
         }
         Advice::Again
@@ -106,7 +112,7 @@ mod tests {
     fn a_free_core_is_not_given_away_at_once() {
         let mut waiter = Waiter::new();
         waiter.start();
-        for _ in 1..waiter.core.polls_per_yield() {
+        for _ in 1..256 {
             assert_eq!(waiter.after_empty_poll(|| false), Advice::Again);
         }
     }
