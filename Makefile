@@ -103,7 +103,7 @@ soak: bootstrap-test ## all tests over and over for MINUTES (10), new simulated 
 	while [ $$(date +%s) -lt $$until ]; do $(NEXTEST); rounds=$$((rounds + 1)); done; \
 	echo "soak: $$rounds rounds passed"
 	BCL_TEST_FORGED_PACKETS=10000000 $(NEXTEST) -E 'test(changed_and_invented_packets)'
-	BCL_TEST_MESSAGES_UNDER_FAULTS=10000 $(NEXTEST) -E 'test(/^traffic::with_(ten|thirty)_percent/)'
+	BCL_TEST_MESSAGES_UNDER_FAULTS=10000 $(NEXTEST) --profile soak -E 'test(/^traffic::with_(ten|thirty)_percent/)'
 	BCL_TEST_INTERFACE_PACKETS=1000000 BCL_TEST_INTERFACE_SEED=$$RANDOM$$RANDOM \
 	    $(NEXTEST) -E 'test(the_program_does_what_the_model_does)'
 	for programs in "" --tagged --one-sided; do \
