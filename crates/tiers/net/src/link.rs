@@ -58,9 +58,18 @@ pub fn of_connection(
     reach: &Reach,
     own: IpAddr,
     interface: Option<&Interface>,
+    has_line: bool,
 ) -> LinkInfo {
     let to = info.path.to;
-    let datagrams = format!("datagrams of up to {} bytes to {to}", info.datagram_bytes);
+    let by = if has_line {
+        " by a socket of its own"
+    } else {
+        ""
+    };
+    let datagrams = format!(
+        "datagrams of up to {} bytes{by} to {to}",
+        info.datagram_bytes
+    );
     let why_not = reach.why_not(own, to.ip(), interface);
     told(&datagrams, info.is_entered, why_not)
 }

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::coalescing::Coalescing;
+use super::connect::Peer;
 use super::send::Scratch;
 use super::{Settings, Socket, holder};
 use crate::options::{self, UDP_GRO, UDP_SEGMENT};
@@ -78,7 +79,7 @@ impl Socket {
         rustix::net::bind(&fd, &address).map_err(|errno| sorted(address, errno.into()))?;
         let settings = set_up(fd.as_fd(), local).map_err(failed("set up"))?;
         let local = name(&fd).map_err(failed("name"))?;
-        Ok(Socket::new(fd, local, settings))
+        Ok(Socket::new(fd, local, None, settings))
     }
 
     /// Whether somebody has this port, so that [`bind`](Self::bind) would say [`BindError::InUse`]. At any other trouble
@@ -99,13 +100,14 @@ impl Socket {
         rustix::fs::fcntl_setfl(&fd, flags)?;
         let mut settings = set_up(fd.as_fd(), local.ip())?;
         settings.coalesces = false;
-        Ok(Socket::new(fd, local, settings))
+        Ok(Socket::new(fd, local, None, settings))
     }
 
-    fn new(fd: Fd, local: SocketAddr, settings: Settings) -> Self {
+    pub(super) fn new(fd: Fd, local: SocketAddr, peer: Option<Peer>, settings: Settings) -> Self {
         Self {
             fd,
             local,
+            peer,
             settings,
             coalescing: Coalescing::new(settings.coalesces),
             reports: VecDeque::new(),
@@ -143,7 +145,7 @@ pub(crate) fn open(like: IpAddr) -> io::Result<Fd> {
     })?)
 }
 
-fn set_up(fd: BorrowedFd<'_>, local: IpAddr) -> io::Result<Settings> {
+pub(super) fn set_up(fd: BorrowedFd<'_>, local: IpAddr) -> io::Result<Settings> {
     match local {
         IpAddr::V4(_) => {
             options::set(fd, options::DISCOVER_V4, libc::IP_PMTUDISC_PROBE)?;

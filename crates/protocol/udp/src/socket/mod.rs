@@ -2,6 +2,7 @@
 
 mod bind;
 mod coalescing;
+mod connect;
 mod control;
 mod holder;
 mod receive;
@@ -17,6 +18,7 @@ use bcl_os::Fd;
 pub use bind::BindError;
 pub(crate) use bind::open;
 use coalescing::Coalescing;
+use connect::Peer;
 pub use receive::{Buffers, Received};
 pub use report::{Report, Trouble};
 pub use send::{Datagram, Manner, SendError};
@@ -48,6 +50,8 @@ pub const HEADER_BYTES: usize = 64;
 pub struct Socket {
     fd: Fd,
     local: SocketAddr,
+    /// Who alone it is for, if it was connected.
+    peer: Option<Peer>,
     settings: Settings,
     coalescing: Coalescing,
     reports: VecDeque<Report>,

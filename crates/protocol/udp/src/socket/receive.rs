@@ -77,7 +77,7 @@ impl ExactSizeIterator for Received<'_> {}
 /// How many bytes came from where, in datagrams of which length.
 struct Arrival {
     len: usize,
-    from: RawAddress,
+    from: Option<SocketAddr>,
     segment_bytes: usize,
 }
 
@@ -96,6 +96,7 @@ impl Socket {
                 Ok(arrival) => return Ok(self.received(arrival, into)),
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => {
+                        self.found_nothing();
                         self.coalescing.on_nothing(self.fd.as_fd());
                         return Ok(None);
                     }
@@ -109,7 +110,7 @@ impl Socket {
     }
 
     fn received<'b>(&mut self, arrival: Arrival, into: &'b mut Buffers) -> Option<Received<'b>> {
-        let from = arrival.from.get()?;
+        let from = arrival.from?;
         let was_coalesced = arrival.segment_bytes < arrival.len;
         self.coalescing
             .on_arrival(self.fd.as_fd(), arrival.len, was_coalesced);
@@ -123,6 +124,9 @@ impl Socket {
 
     /// The cheapest way, which tells no sizes: only while nothing is coalesced.
     fn receive_quickly(&self, bytes: &mut [u8]) -> io::Result<Arrival> {
+        if let Some(peer) = self.only_sender() {
+            return self.receive_from_peer(peer, bytes);
+        }
         let mut from = RawAddress::EMPTY;
         let mut from_len = RawAddress::ROOM;
         // SAFETY: the pointers and lengths are of the live slice and of the live address.
@@ -139,7 +143,20 @@ impl Socket {
         let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
         Ok(Arrival {
             len,
-            from,
+            from: from.get(),
+            segment_bytes: len,
+        })
+    }
+
+    /// Cheaper still: who has sent it is known.
+    fn receive_from_peer(&self, peer: SocketAddr, bytes: &mut [u8]) -> io::Result<Arrival> {
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: the pointer and the length are of the live slice.
+        let len = unsafe { libc::recv(fd, bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+        let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+        Ok(Arrival {
+            len,
+            from: Some(peer),
             segment_bytes: len,
         })
     }
@@ -154,8 +171,11 @@ impl Socket {
         };
         // SAFETY: a `msghdr` of zeros is one without address, slices and control messages.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_name = ptr::from_mut(&mut from).cast();
-        message.msg_namelen = RawAddress::ROOM;
+        let sender = self.only_sender();
+        if sender.is_none() {
+            message.msg_name = ptr::from_mut(&mut from).cast();
+            message.msg_namelen = RawAddress::ROOM;
+        }
         message.msg_iov = &raw mut slice;
         message.msg_iovlen = 1;
         message.msg_control = room.as_mut_ptr();
@@ -168,7 +188,7 @@ impl Socket {
         let told = told.and_then(|(size, _)| usize::try_from(size).ok());
         Ok(Arrival {
             len,
-            from,
+            from: sender.or_else(|| from.get()),
             segment_bytes: told.filter(|size| *size > 0).unwrap_or(len),
         })
     }

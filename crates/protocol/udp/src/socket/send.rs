@@ -166,16 +166,20 @@ impl Socket {
         manner: Manner,
     ) -> Result<usize, SendError> {
         let mut together = manner == Manner::Together && self.settings.segments;
-        let raw = RawAddress::new(&to);
+        let raw = match self.peer {
+            Some(_) => None,
+            None => Some(RawAddress::new(&to)),
+        };
+        let raw = raw.as_ref();
         let mut sent = 0;
         let mut pending = 0;
         while sent < batch.len() {
             let rest = &batch[sent..];
             let result = match rest {
                 [one] if one.len_bytes() <= HEADER_BYTES + COPY_UP_TO_BYTES => {
-                    self.send_copy(&raw, one)
+                    self.send_copy(raw, one)
                 }
-                _ => self.send_batch(&raw, rest, together),
+                _ => self.send_batch(raw, rest, together),
             };
             let errno = match result {
                 Ok(gone) => {
@@ -226,7 +230,11 @@ impl Socket {
     }
 
     /// The cheapest way for one small datagram.
-    fn send_copy(&self, to: &RawAddress, datagram: &Datagram<'_>) -> Result<usize, libc::c_int> {
+    fn send_copy(
+        &self,
+        to: Option<&RawAddress>,
+        datagram: &Datagram<'_>,
+    ) -> Result<usize, libc::c_int> {
         let mut copy = [0; HEADER_BYTES + COPY_UP_TO_BYTES];
         let [first, second] = datagram.payload;
         let len = datagram.len_bytes();
@@ -234,15 +242,16 @@ impl Socket {
         copy[..HEADER_BYTES].copy_from_slice(&datagram.header);
         copy[HEADER_BYTES..second_at].copy_from_slice(first);
         copy[second_at..len].copy_from_slice(second);
-        // SAFETY: the pointers and lengths are of the live array and of the live address.
+        let (address, address_len) = parts(to);
+        // SAFETY: the pointers and lengths are of the live array and of the live address, or null.
         let result = unsafe {
             libc::sendto(
                 self.fd.as_raw_fd(),
                 copy.as_ptr().cast(),
                 len,
                 0,
-                ptr::from_ref(to).cast(),
-                to.len(),
+                address,
+                address_len,
             )
         };
         if result >= 0 { Ok(1) } else { Err(errno()) }
@@ -251,7 +260,7 @@ impl Socket {
     /// Up to [`MAX_SEGMENTS`] datagrams, each run of them as one message.
     fn send_batch(
         &mut self,
-        to: &RawAddress,
+        to: Option<&RawAddress>,
         batch: &[Datagram<'_>],
         together: bool,
     ) -> Result<usize, libc::c_int> {
@@ -303,7 +312,7 @@ impl Socket {
 }
 
 impl Scratch {
-    fn fill(&mut self, to: &RawAddress, batch: &[Datagram<'_>], together: bool) {
+    fn fill(&mut self, to: Option<&RawAddress>, batch: &[Datagram<'_>], together: bool) {
         self.clear();
         // The messages point into these two lists, which therefore must not move while they grow.
         self.slices.reserve(batch.len() * 3);
@@ -316,7 +325,7 @@ impl Scratch {
         }
     }
 
-    fn push(&mut self, to: &RawAddress, run: &[Datagram<'_>], segment_bytes: usize) {
+    fn push(&mut self, to: Option<&RawAddress>, run: &[Datagram<'_>], segment_bytes: usize) {
         let first_slice = self.slices.len();
         for datagram in run {
             let parts = [
@@ -332,8 +341,9 @@ impl Scratch {
         }
         // SAFETY: a `msghdr` of zeros is one without address, slices and control messages.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_name = ptr::from_ref(to).cast_mut().cast();
-        message.msg_namelen = to.len();
+        let (address, address_len) = parts(to);
+        message.msg_name = address.cast_mut().cast();
+        message.msg_namelen = address_len;
         message.msg_iov = self.slices[first_slice..].as_mut_ptr();
         message.msg_iovlen = (self.slices.len() - first_slice) as _;
         if let ([_, _, ..], Ok(segment_bytes)) = (run, u16::try_from(segment_bytes)) {
@@ -354,6 +364,13 @@ impl Scratch {
         self.messages.clear();
         self.datagrams.clear();
     }
+}
+
+/// An address as system calls take it; null if the socket has one of its own.
+fn parts(address: Option<&RawAddress>) -> (*const libc::sockaddr, libc::socklen_t) {
+    address.map_or((ptr::null(), 0), |address| {
+        (ptr::from_ref(address).cast(), address.len())
+    })
 }
 
 fn errno() -> libc::c_int {

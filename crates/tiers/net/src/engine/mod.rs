@@ -74,7 +74,7 @@ impl Engine {
     /// To be slept on: what is readable when a packet has come, or an answer of the agent.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let agent = self.interface.as_ref().map(Interface::agent);
-        [self.udp.descriptor()].into_iter().chain(agent)
+        self.udp.descriptors().chain(agent)
     }
 
     /// To be slept on as well, by who [listens](Self::listen): readable when there are records in it.
@@ -90,6 +90,7 @@ impl Engine {
 
     /// Somebody is going to sleep on the descriptors: to be said before the last look.
     pub fn listen(&mut self) {
+        self.udp.listen();
         if let Some(interface) = &mut self.interface {
             interface.listen();
         }
@@ -97,6 +98,7 @@ impl Engine {
 
     /// ... and does so no longer.
     pub fn stop_listening(&mut self) {
+        self.udp.stop_listening();
         if let Some(interface) = &mut self.interface {
             interface.stop_listening();
         }

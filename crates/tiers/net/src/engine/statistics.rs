@@ -14,7 +14,8 @@ impl Engine {
         let interface = self.interface.as_ref();
         peers
             .map(|info| {
-                let link = link::of_connection(&info, &self.reach, self.ip, interface);
+                let has_line = self.udp.has_line(info.path.to);
+                let link = link::of_connection(&info, &self.reach, self.ip, interface, has_line);
                 (info.peer, link)
             })
             .collect()

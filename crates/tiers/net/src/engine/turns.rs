@@ -70,7 +70,7 @@ impl Engine {
                 return packets;
             }
         }
-        packets + self.udp.receive(now, &mut self.endpoint, bridge)
+        packets + self.udp.receive(now, look, &mut self.endpoint, bridge)
     }
 
     /// Somebody has slept until packets came, or something else did.
