@@ -346,7 +346,9 @@ impl Inbox {
             return Ok(());
         };
         let open = &mut self.open[index];
-        if payload.is_empty() {
+        // What was sent before it was asked for, and not kept, comes once more: none of it counts twice.
+        let is_asked_for = header.kind == Kind::Body;
+        if payload.is_empty() || is_asked_for != open.is_granted {
             return Ok(());
         }
         if header.length != open.arrival.len_bytes {
