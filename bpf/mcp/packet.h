@@ -7,7 +7,8 @@
 #define MAGIC 0x4342
 #define VERSION 1
 #define PAYLOAD_MAX 8896
-#define EAGER_MAX 8192
+#define SYSTEM_MAX 8192
+#define PUSHED_MAX 65536
 #define SLOTS 64
 // [WIRE-1.1]
 #define UDP_PORT_OFFSET 20000

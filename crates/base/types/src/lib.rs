@@ -23,8 +23,8 @@ pub use random::{Random, scrambled};
 /// Longest message of the system channel, in bytes ([SEM-4.1]).
 pub const SYSTEM_MAX: usize = 8192;
 
-/// Longest message of a normal channel that leaves at once, in bytes, on whatever tier; a longer one is announced, and
-/// waits for a buffer.
+/// Longest message of a normal channel that leaves at once, in bytes, on whatever tier; a longer one may be announced, and
+/// wait for a buffer.
 pub const EAGER_MAX: usize = 8192;
 
 /// Port numbers from here on are assigned; lower ones are only given to those who ask for them.

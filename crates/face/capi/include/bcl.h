@@ -67,7 +67,7 @@ extern "C" {
 /* ------------------------------------------------------------------------------------------------ limits */
 
 #define BCL_SYSTEM_MAX 8192         /* longest message of the system channel, bytes */
-#define BCL_EAGER_MAX 8192          /* longest message of a normal channel that travels without being asked for */
+#define BCL_EAGER_MAX 8192          /* longest message of a normal channel that always travels without being asked for */
 #define BCL_SYSTEM_CHANNEL 0        /* for bcl_send */
 #define BCL_CHANNEL_MAX 65535       /* normal channels are 1 to this */
 #define BCL_WINDOW_MAX 4095         /* windows are 0 to this */

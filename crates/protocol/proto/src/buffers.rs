@@ -2,8 +2,10 @@
 
 use crate::slab::{Name, Slab};
 
-/// Sizes of buffers: tiny messages; packets of Ethernet's usual MTU; whole short messages and jumbo frames.
-const SIZES: [usize; 3] = [256, 2048, 9216];
+/// Sizes of buffers: tiny messages; packets of Ethernet's usual MTU; whole short messages and jumbo frames; messages that are
+/// pushed.
+const SIZES: [usize; 5] = [256, 2048, 9216, 24 << 10, 64 << 10];
+const _: () = assert!(SIZES[4] as u64 == bcl_wire::PUSHED_MAX);
 
 /// A number of buffers that together stay below a limit.
 #[derive(Debug)]
@@ -163,7 +165,9 @@ fn class(len_bytes: usize) -> usize {
     match len_bytes {
         0..=256 => 0,
         257..=2048 => 1,
-        _ => 2,
+        2049..=9216 => 2,
+        9217..=24_576 => 3,
+        _ => 4,
     }
 }
 
@@ -185,6 +189,6 @@ mod tests {
         }
         assert!(buffers.memory_bytes() <= 10_000);
         assert!(buffers.get(small).is_some() && buffers.get(large).is_none());
-        assert!(buffers.take(9_217, 1).is_none());
+        assert!(Buffers::new(1 << 20, 0).take(65_537, 1).is_none());
     }
 }

@@ -13,6 +13,8 @@ pub const VERSION: u8 = 1;
 pub const PAYLOAD_MAX: usize = 8896;
 /// One-sided operations of a connection that can be under way: slots 0 to 63 ([WIRE-2.7]).
 pub const SLOTS: u16 = 64;
+/// Longest message of a normal channel that may leave before it is asked for, in bytes ([WIRE-6.2]).
+pub const PUSHED_MAX: u64 = 65_536;
 /// Pieces of a packet begin at multiples of this, and end there or with the packet ([WIRE-2.11]).
 pub const PIECE_UNIT: usize = 64;
 

@@ -25,7 +25,7 @@ pub mod udp_port;
 #[cfg(test)]
 mod vectors;
 
-pub use header::{HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, PIECE_UNIT, SLOTS, VERSION};
+pub use header::{HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, SLOTS, VERSION};
 pub use keys::{CheckKey, ConnectionKeys, JobKeys, Transcript};
 pub use kind::{Answerer, FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 pub use parse::{ParseError, Preamble, parse, parse_header, version_detail, versions_of_detail};

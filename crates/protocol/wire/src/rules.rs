@@ -1,9 +1,9 @@
 //! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.11]).
 
 use crate::body::{AckBody, AtomicBody, Setup};
-use bcl_types::EAGER_MAX;
+use bcl_types::SYSTEM_MAX;
 
-use crate::header::{HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, SLOTS};
+use crate::header::{HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, SLOTS};
 use crate::kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 
 /// Flags that every packet may have.
@@ -139,8 +139,12 @@ fn of_data(header: &Header) -> Option<&'static str> {
         (false, true) => Flags::LAST,
         (false, false) => Flags::NONE,
     };
+    let longest = match header.channel {
+        0 => SYSTEM_MAX as u64,
+        _ => PUSHED_MAX,
+    };
     first_broken([
-        (header.length <= EAGER_MAX as u64, "length"),
+        (header.length <= longest, "length"),
         (end.is_some_and(|end| end <= header.length), "offset"),
         (
             header.payload_len_bytes > 0 || header.length == 0,

@@ -134,8 +134,8 @@ fn a_path_that_takes_less_than_every_path_should_is_no_end() {
                 world.set_paths([narrow; 2]);
             }
             for message in 0..10 {
-                send(&mut world, 0, message, 20_000);
-                send(&mut world, 1, message, 20_000);
+                send(&mut world, 0, message, 70_000);
+                send(&mut world, 1, message, 70_000);
             }
             if falls {
                 world.run_until(Span::from_ms(100), |world| {
@@ -144,7 +144,7 @@ fn a_path_that_takes_less_than_every_path_should_is_no_end() {
                 world.set_paths([narrow; 2]);
             }
             for host in [0, 1] {
-                receive(&mut world, host, 0..10, 20_000);
+                receive(&mut world, host, 0..10, 70_000);
                 let found = usize::from(datagram_bytes(&world, host));
                 assert!(found <= if is_cut { 508 } else { narrow }, "{found}");
             }

@@ -10,5 +10,6 @@ mod keys;
 mod lengths;
 mod memory;
 mod messages;
+mod pushing;
 mod windows;
 mod world;

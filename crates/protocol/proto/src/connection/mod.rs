@@ -278,6 +278,7 @@ impl Connection {
         self.keys = keys;
         self.peer_id = peer_id;
         self.stage = stage;
+        self.outgoing.pushing.is_unwelcome = self.answerer() != Answerer::Program;
         self.liveness = Liveness::new(now);
     }
 

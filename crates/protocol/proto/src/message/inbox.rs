@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use bcl_types::{Address, EAGER_MAX, OpError};
-use bcl_wire::{FinStatus, Flags, Header, Kind};
+use bcl_types::{Address, OpError, SYSTEM_MAX};
+use bcl_wire::{FinStatus, Flags, Header, Kind, PUSHED_MAX};
 
 use super::Class;
 use super::outgoing::Broken;
@@ -120,10 +120,14 @@ impl Inbox {
         if !header.flags.contains(Flags::FIRST) {
             return self.on_piece(header, payload, sender, cx);
         }
-        if header.length > EAGER_MAX as u64 || header.place() != 0 {
+        let class = Class::of_channel(header.channel);
+        let longest = match class {
+            Class::System => SYSTEM_MAX as u64,
+            Class::Normal => PUSHED_MAX,
+        };
+        if header.length > longest || header.place() != 0 {
             return Err(Broken("length of DATA"));
         }
-        let class = Class::of_channel(header.channel);
         if self.refusals.stands_before(class, header.message) || cx.common.is_closing {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 pub mod inbox;
 pub mod outgoing;
+pub mod pushing;
 pub mod queue;
 pub mod refusal;
 pub mod waiting;

@@ -6,6 +6,7 @@ use bcl_types::{Address, OpError, OpId};
 use bcl_wire::{FinStatus, Header, Kind};
 
 use super::Class;
+use super::pushing::Pushing;
 use super::queue::{Message, Queue, Stage};
 use crate::account::Account;
 use crate::common::Context;
@@ -28,6 +29,7 @@ pub struct Outgoing {
     granted: VecDeque<u32>,
     /// Id of the next message of either class.
     ids: u32,
+    pub pushing: Pushing,
     /// Copies of system messages whose sends are complete.
     pub buffered: Account,
     /// Which source was asked last: they take turns.
@@ -83,7 +85,7 @@ impl Outgoing {
                     if queue.hold_until > now {
                         None
                     } else {
-                        queue.next_packet(limit, &mut self.ids, sequence)
+                        queue.next_packet(limit, &mut self.ids, sequence, &mut self.pushing)
                     }
                 }
             };
@@ -150,15 +152,18 @@ impl Outgoing {
             // Its end was reported meanwhile.
             return Ok(());
         };
-        match message.stage {
-            Stage::Sent => {
-                message.stage = Stage::Granted { sent_bytes: 0 };
-                self.granted.push_back(id);
-                Ok(())
-            }
-            Stage::Done => Ok(()),
-            Stage::Waiting | Stage::Granted { .. } => Err(Broken("CTS")),
+        if message.stage == Stage::Done {
+            return Ok(());
         }
+        let was_pushed = message.is_pushed();
+        if !message.grant() {
+            return Err(Broken("CTS"));
+        }
+        if was_pushed {
+            self.pushing.was_in_vain();
+        }
+        self.granted.push_back(id);
+        Ok(())
     }
 
     /// The receiver is done with messages ([WIRE-6.6]).
@@ -198,7 +203,7 @@ impl Outgoing {
         let len_bytes = message.len_bytes;
         let has_left = match message.stage {
             Stage::Waiting => false,
-            Stage::Sent => message.is_eager(),
+            Stage::Sent => message.is_pushed(),
             Stage::Granted { sent_bytes } => sent_bytes == len_bytes,
             Stage::Done => return Ok(()),
         };

@@ -6,6 +6,7 @@ use bcl_types::{EAGER_MAX, OpId};
 use bcl_wire::serial::distance;
 use bcl_wire::{Flags, Kind};
 
+use super::pushing::Pushing;
 use crate::connection::packet::{Content, Packet};
 use crate::slab::Name;
 use crate::time::{Span, Time};
@@ -19,7 +20,7 @@ const LAST_PAUSE: Span = Span::from_ms(10);
 pub enum Stage {
     /// Not all of it has left.
     Waiting,
-    /// It has left; or its announcement has, if it is long.
+    /// It has left, or its announcement has.
     Sent,
     /// The receiver has a buffer for it; so much of it has left.
     Granted { sent_bytes: u64 },
@@ -43,6 +44,8 @@ pub struct Message {
     is_named: bool,
     /// A packet of it has left once, be it by a connection that another has taken the place of.
     has_begun: bool,
+    /// It leaves as it is, and not its announcement first.
+    is_pushed: bool,
     sent_bytes: u64,
     /// Sequences of its first packet, if that has left, and of its last so far.
     first: Option<u32>,
@@ -61,6 +64,7 @@ impl Message {
             id: 0,
             is_named: false,
             has_begun: false,
+            is_pushed: false,
             sent_bytes: 0,
             first: None,
             last: 0,
@@ -71,8 +75,23 @@ impl Message {
         Self { immediate, ..self }
     }
 
-    pub fn is_eager(&self) -> bool {
+    fn is_short(&self) -> bool {
         self.len_bytes <= EAGER_MAX as u64
+    }
+
+    /// It leaves, or has left, without being announced.
+    pub fn is_pushed(&self) -> bool {
+        self.is_pushed
+    }
+
+    /// The receiver asks for it. False if it cannot do so now.
+    pub fn grant(&mut self) -> bool {
+        let has_begun = self.stage == Stage::Waiting && self.first.is_some();
+        let is_possible = self.stage == Stage::Sent || has_begun;
+        if is_possible {
+            self.stage = Stage::Granted { sent_bytes: 0 };
+        }
+        is_possible
     }
 
     /// A piece of the payload, of at most `limit` bytes.
@@ -158,12 +177,19 @@ impl Queue {
 
     /// The next packet, which will have this sequence; `ids` counts the messages of both classes.
     #[inline]
-    pub fn next_packet(&mut self, limit: u16, ids: &mut u32, sequence: u32) -> Option<Packet> {
-        // A message can be done before all of it has left: longer than the receiver's buffer.
+    pub fn next_packet(
+        &mut self,
+        limit: u16,
+        ids: &mut u32,
+        sequence: u32,
+        pushing: &mut Pushing,
+    ) -> Option<Packet> {
+        // A message can be done before all of it has left: longer than the receiver's buffer. Or be asked for by then, as
+        // the receiver has not kept its beginning.
         while self
             .messages
             .get(self.next)
-            .is_some_and(|message| message.stage == Stage::Done)
+            .is_some_and(|message| !matches!(message.stage, Stage::Waiting | Stage::Sent))
         {
             self.next += 1;
         }
@@ -175,9 +201,12 @@ impl Queue {
             *ids = ids.wrapping_add(1);
             self.named += 1;
         }
-        message.first.get_or_insert(sequence);
+        if message.first.is_none() {
+            message.first = Some(sequence);
+            message.is_pushed = pushing.allows(message.len_bytes);
+        }
         message.last = sequence;
-        if !message.is_eager() {
+        if !message.is_pushed {
             message.stage = Stage::Sent;
             self.next += 1;
             return Some(Packet {
@@ -325,7 +354,7 @@ impl Queue {
         let mut removed_named = 0;
         let named = self.named;
         self.messages.retain(|message| {
-            let keep = message.is_eager() && !matches!(message.stage, Stage::Granted { .. });
+            let keep = message.is_short() && !matches!(message.stage, Stage::Granted { .. });
             if !keep {
                 removed_before_next += usize::from(index < next);
                 removed_named += usize::from(index < named);
@@ -353,7 +382,7 @@ mod tests {
     /// Sends everything in pieces of 2000; returns the messages and offsets that left.
     fn send_all(queue: &mut Queue, ids: &mut u32, sequence: &mut u32) -> Vec<(u32, u64)> {
         std::iter::from_fn(|| {
-            let packet = queue.next_packet(2_000, ids, *sequence)?;
+            let packet = queue.next_packet(2_000, ids, *sequence, &mut Pushing::default())?;
             *sequence = sequence.wrapping_add(1);
             Some((packet.message, packet.offset))
         })
@@ -388,7 +417,10 @@ mod tests {
     #[test]
     fn what_has_not_begun_can_be_canceled_and_leaves_no_gap() {
         let (mut queue, mut ids) = (queue(5), u32::MAX);
-        let first = queue.next_packet(2_000, &mut ids, 10).unwrap();
+        let mut pushing = Pushing::default();
+        let first = queue
+            .next_packet(2_000, &mut ids, 10, &mut pushing)
+            .unwrap();
         assert_eq!((first.message, first.length), (u32::MAX, 3_000));
         assert!(queue.cancel(|op| op == 0).is_none(), "half of it has left");
         let canceled = queue.cancel(|op| op == 1 || op == 3);
@@ -434,11 +466,38 @@ mod tests {
     }
 
     #[test]
+    fn what_is_asked_for_while_it_is_pushed_leaves_as_a_body_from_its_beginning() {
+        let mut queue = Queue::default();
+        queue.push(Message::new(5, 20_000, Some(1), None));
+        queue.push(Message::new(5, 100, Some(2), None));
+        let (mut ids, mut pushing) = (0, Pushing::default());
+        let mut next = |queue: &mut Queue, sequence| {
+            let packet = queue.next_packet(1_000, &mut ids, sequence, &mut pushing)?;
+            Some((packet.kind, packet.message, packet.offset))
+        };
+        assert!(
+            !Message::new(5, 20_000, Some(1), None).grant(),
+            "unheard of"
+        );
+        for sequence in 0..3 {
+            let expected = (Kind::Data, 0, 1_000 * u64::from(sequence));
+            assert_eq!(next(&mut queue, sequence), Some(expected));
+        }
+        let message = queue.get(0).unwrap();
+        assert!(message.is_pushed() && message.grant() && !message.grant());
+        assert_eq!(next(&mut queue, 3), Some((Kind::Data, 1, 0)));
+        assert_eq!(next(&mut queue, 4), None);
+        let (body, is_last) = queue.next_body(0, 1_000, 5).unwrap();
+        assert_eq!((body.kind, body.offset, is_last), (Kind::Body, 0, false));
+    }
+
+    #[test]
     fn long_messages_are_announced() {
         let mut queue = Queue::default();
         queue.push(Message::new(5, 100_000, Some(1), None));
         let mut ids = 0;
-        let packet = queue.next_packet(1_000, &mut ids, 0).unwrap();
+        let mut pushing = Pushing::default();
+        let packet = queue.next_packet(1_000, &mut ids, 0, &mut pushing).unwrap();
         assert_eq!((packet.kind, packet.length), (Kind::Rts, 100_000));
         assert!(queue.next_body(0, 1_000, 1).is_none());
         queue.get(0).unwrap().stage = Stage::Granted { sent_bytes: 0 };
