@@ -8,7 +8,7 @@
 
 enum { SETS_MAX = 8 };
 
-/* The sets that background threads wait on. */
+/* The sets that background threads wait on, and those that a port's sleepers do. */
 static int find_sets(int sets[SETS_MAX]) {
     char path[64], kind[64];
     int count = 0;
@@ -81,9 +81,9 @@ int main(void) {
     check_at_most(100);
     setenv("BCL_NODE", "127.0.0.1", 1);
     both_ways(0, 1);
-    /* With packets there are two threads, and theirs is the first. */
+    /* With packets there are two threads, and theirs is the first; the port has a set of its own as well, by two descriptors. */
     setenv("BCL_DEVICE", "udp", 1);
     setenv("BCL_JOB_KEY", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 1);
-    both_ways(0, 2);
+    both_ways(0, 4);
     return check_summary();
 }
