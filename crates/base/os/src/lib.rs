@@ -15,11 +15,13 @@
 //! Memory that other processes write at any moment, and how a receiver sleeps without costing the sender anything:
 //!
 //! - [`memfd`] and [`mapping`]: how it is had and mapped;
+//! - [`mod@copy`]: copying, wherever it lies;
 //! - [`sync`]: the one home of BCL's atomics, for which loom stands in;
 //! - [`sleep`], [`fence`], [`bell`] and [`wait`]: falling asleep, being woken, and when to do so.
 
 pub mod bell;
 pub mod cancel;
+pub mod copy;
 pub mod fd;
 pub mod fence;
 pub mod file;
@@ -36,6 +38,7 @@ pub mod sleep;
 pub mod sync;
 pub mod wait;
 
+pub use copy::copy;
 pub use fd::Fd;
 pub use per_process::PerProcess;
 pub use random::random;

@@ -105,13 +105,13 @@ impl Pieces {
         if self.count == 0 {
             let from = self.only.start.wrapping_add(offset);
             // SAFETY: by the contract.
-            return unsafe { std::ptr::copy_nonoverlapping(from, to, len_bytes) };
+            return unsafe { bcl_os::copy(from, to, len_bytes) };
         }
         let mut done = 0;
         for range in ranges(self.table(), offset, len_bytes) {
             // SAFETY: by the contract; the ranges together are as long as the range.
             unsafe {
-                std::ptr::copy_nonoverlapping(range.start, to.wrapping_add(done), range.len_bytes);
+                bcl_os::copy(range.start, to.wrapping_add(done), range.len_bytes);
             }
             done += range.len_bytes;
         }
@@ -126,13 +126,13 @@ impl Pieces {
         if self.count == 0 {
             let to = self.only.start.wrapping_add(offset);
             // SAFETY: by the contract.
-            return unsafe { std::ptr::copy_nonoverlapping(from, to, len_bytes) };
+            return unsafe { bcl_os::copy(from, to, len_bytes) };
         }
         let mut done = 0;
         for range in ranges(self.table(), offset, len_bytes) {
             let from = from.wrapping_add(done);
             // SAFETY: by the contract; the ranges together are as long as the range.
-            unsafe { std::ptr::copy_nonoverlapping(from, range.start, range.len_bytes) };
+            unsafe { bcl_os::copy(from, range.start, range.len_bytes) };
             done += range.len_bytes;
         }
     }

@@ -71,7 +71,7 @@ impl Window {
     pub fn put(&self, offset: u64, data: &[u8]) -> Result<(), Refusal> {
         let to = self.range(offset, data.len() as u64, Access::PUT)?;
         // SAFETY: inside the bound memory, which is valid until unbound, and unbinding takes the lock we hold.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()) };
+        unsafe { bcl_os::copy(data.as_ptr(), to, data.len()) };
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl Window {
     pub fn get(&self, offset: u64, data: &mut [u8]) -> Result<(), Refusal> {
         let from = self.range(offset, data.len() as u64, Access::GET)?;
         // SAFETY: as in `put`.
-        unsafe { std::ptr::copy_nonoverlapping(from, data.as_mut_ptr(), data.len()) };
+        unsafe { bcl_os::copy(from, data.as_mut_ptr(), data.len()) };
         Ok(())
     }
 

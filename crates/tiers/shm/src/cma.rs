@@ -7,6 +7,8 @@
 //! become by exec, or a stranger. So each call reads the peer's beacon as well. All of a call is read from one address
 //! space, and what came with the right beacon is the peer's ([SHM-4.11]).
 
+mod detour;
+
 use bcl_os::process::Beacon;
 use bcl_tier::Piece;
 use bcl_tier::pieces::ranges;
@@ -59,6 +61,19 @@ impl PeerMemory {
     ///
     /// The caller owns the memory in `to`.
     pub fn read(
+        &self,
+        from: &[Piece],
+        to: &[Piece],
+        offset: usize,
+        len_bytes: usize,
+    ) -> Result<(), ReadError> {
+        match detour::is_quicker(from, to) {
+            Some((from, to)) => self.read_by_detour(from, to, offset, len_bytes),
+            None => self.read_directly(from, to, offset, len_bytes),
+        }
+    }
+
+    fn read_directly(
         &self,
         from: &[Piece],
         to: &[Piece],

@@ -166,7 +166,7 @@ impl Outgoing {
                 return Ok(false);
             };
             // SAFETY: `reserve` returned room for `data.len()` bytes that nobody else writes.
-            unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), place, data.len()) };
+            unsafe { bcl_os::copy(data.as_ptr(), place, data.len()) };
             link.pair.pool_out.hand_on(place, data.len() as u32);
             Message::with_payload(Kind::System, 0, data.len() as u32)
         };

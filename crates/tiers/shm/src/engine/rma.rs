@@ -213,11 +213,11 @@ fn act(mapping: &Mapping, op: &RmaOp) -> Result<u64, OpError> {
     unsafe {
         match op.action {
             Action::Put { from, len_bytes } => {
-                std::ptr::copy_nonoverlapping(from, at, len_bytes);
+                bcl_os::copy(from, at, len_bytes);
                 Ok(0)
             }
             Action::Get { to, len_bytes } => {
-                std::ptr::copy_nonoverlapping(at, to, len_bytes);
+                bcl_os::copy(at, to, len_bytes);
                 Ok(0)
             }
             Action::Atomic(atomic) => Ok(apply(at, atomic)?),
