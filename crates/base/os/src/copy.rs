@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 /// The C library has loops of its own for less.
 const LONG_BYTES: usize = 1024;
-const PAGE_BYTES: usize = 4096;
+/// Places so far apart are the same to `rep movsb`.
+pub const PAGE_BYTES: usize = 4096;
 /// Targets so far behind their source and less are slow.
 const NEAR_BYTES: usize = 32;
 
 /// Whether `rep movsb`, by which the C library and the kernel copy, is slow on some processors from there to there.
 #[inline]
-pub fn is_slow(from: usize, to: usize) -> bool {
+fn is_slow(from: usize, to: usize) -> bool {
     let distance = to.wrapping_sub(from) % PAGE_BYTES;
     (1..NEAR_BYTES).contains(&distance)
 }
@@ -27,9 +28,9 @@ pub fn is_slow_by_kernel(from: usize, to: usize) -> bool {
     static IS_SLOW_HERE: OnceLock<bool> = OnceLock::new();
     is_slow(from, to)
         && *IS_SLOW_HERE.get_or_init(|| {
-            let (mut from, mut to) = (Aligned([0; 2 * PAGE_BYTES]), Aligned([0; 2 * PAGE_BYTES]));
-            let near = time_of(&mut from, &mut to.0[NEAR_BYTES / 2..]);
-            let far = time_of(&mut from, &mut to.0[2 * NEAR_BYTES..]);
+            let (from, mut to) = (Aligned([0; 2 * PAGE_BYTES]), Aligned([0; 2 * PAGE_BYTES]));
+            let near = time_of(&from, &mut to, NEAR_BYTES / 2);
+            let far = time_of(&from, &mut to, 2 * NEAR_BYTES);
             near > 4 * far
         })
 }
@@ -38,11 +39,11 @@ pub fn is_slow_by_kernel(from: usize, to: usize) -> bool {
 #[repr(align(4096))]
 struct Aligned([u8; 2 * PAGE_BYTES]);
 
-/// How long `rep movsb` takes for a page, at best.
-fn time_of(from: &mut Aligned, to: &mut [u8]) -> Duration {
+/// How long `rep movsb` takes for a page, to so far behind it, at best.
+fn time_of(from: &Aligned, to: &mut Aligned, distance: usize) -> Duration {
     let once = |_| {
         let begun = Instant::now();
-        rep_movsb(&from.0[..PAGE_BYTES], &mut to[..PAGE_BYTES]);
+        rep_movsb(&from.0[..PAGE_BYTES], &mut to.0[distance..][..PAGE_BYTES]);
         begun.elapsed()
     };
     (0..8).map(once).min().unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Where the kernel's copy is slow ([`bcl_os::copy`]), it copies to memory that lies better, and we copy from there: 64 KiB of
 //! an MPI rank's neighbouring buffers took 32 us on an AMD EPYC, and take 15.
 
-use bcl_os::copy::is_slow_by_kernel;
+use bcl_os::copy::{PAGE_BYTES, is_slow_by_kernel};
 use bcl_tier::Piece;
 
 use super::{PeerMemory, ReadError};
@@ -9,7 +9,6 @@ use crate::own_memory::is_writable;
 
 /// What is copied at a time: it stays in the second-level cache.
 const CHUNK_BYTES: usize = 64 << 10;
-const PAGE_BYTES: usize = 4096;
 /// Less is not worth it.
 const LONG_BYTES: usize = 4096;
 
@@ -33,8 +32,8 @@ impl PeerMemory {
         len_bytes: usize,
     ) -> Result<(), ReadError> {
         // The kernel would say so of memory of ours that is not there; of this much it still does.
-        let mut ends = [offset, (offset + len_bytes).saturating_sub(1)].into_iter();
-        if len_bytes > 0 && !ends.all(|end| is_writable(&[to], end, 1)) {
+        let mut ends = [offset, offset + len_bytes.saturating_sub(1)].into_iter();
+        if !ends.all(|end| is_writable(&[to], end, len_bytes.min(1))) {
             return Err(ReadError::NotMapped);
         }
         let mut room = Vec::<u8>::with_capacity(CHUNK_BYTES + PAGE_BYTES);
