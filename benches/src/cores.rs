@@ -42,7 +42,7 @@ impl Cores {
 
     /// The place of process `rank` of a pair.
     pub fn of_rank(self, rank: usize) -> Place {
-        Place::Core(if rank % 2 == 0 {
+        Place::Core(if rank.is_multiple_of(2) {
             self.first
         } else {
             self.second

@@ -107,6 +107,7 @@ impl Stand {
             Subject::LibfabricUdp => libfabric("udp;ofi_rxd"),
             Subject::KernelTcp => iperf::measure_mb_per_s(site, effort).map_err(reason),
             Subject::RawUdp => sockets(Protocol::Udp),
+            Subject::RawUdpUnconnected => sockets(Protocol::UdpUnconnected),
             Subject::RawTcp => sockets(Protocol::Tcp),
             Subject::Mpich => mpi(&self.mpich, mpi::Library::Mpich),
             Subject::OpenMpi => mpi(&self.open_mpi, mpi::Library::OpenMpi),

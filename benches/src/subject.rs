@@ -39,8 +39,10 @@ pub enum Subject {
     LibfabricUdp,
     /// `iperf3` with the congestion control that suits it best.
     KernelTcp,
-    /// The limit: both ends spin on a bare UDP socket, `sockets.c` of the design brief.
+    /// The limit: both ends spin on a bare UDP socket that is connected, `sockets.c` of the design brief.
     RawUdp,
+    /// The same, not connected.
+    RawUdpUnconnected,
     /// The same with TCP.
     RawTcp,
     /// The limit: a cache line handed from core to core.
@@ -73,6 +75,7 @@ impl Subject {
             Subject::LibfabricUdp => "libfabric udp;ofi_rxd",
             Subject::KernelTcp => "kernel TCP (iperf3)",
             Subject::RawUdp => "raw UDP, spinning",
+            Subject::RawUdpUnconnected => "raw UDP, unconnected",
             Subject::RawTcp => "raw TCP, spinning",
             Subject::CacheLine => "cache line",
             Subject::ProbeCacheLine => "cache line (limits.c)",
@@ -111,6 +114,7 @@ impl Subject {
                 | Subject::ProbeCacheLine
                 | Subject::ProcessVmReadv
                 | Subject::RawUdp
+                | Subject::RawUdpUnconnected
                 | Subject::RawTcp
         )
     }

@@ -22,12 +22,19 @@ pub fn compile(name: &str, folder: &Path) -> Result<PathBuf> {
             hint: "set BCL_SHARED to the folder of the design brief",
         });
     }
-    let path = folder.join(name);
+    compile_file(&source, &folder.join(name))
+}
+
+/// Compiles one file to `path`.
+///
+/// # Errors
+/// When the compiler is missing or fails.
+pub fn compile_file(source: &Path, path: &Path) -> Result<PathBuf> {
     let mut compiler = Command::new("gcc");
-    compiler.arg("-O2").arg("-o").arg(&path).arg(source);
+    compiler.arg("-O2").arg("-o").arg(path).arg(source);
     compiler.arg("-lpthread");
     command::run(&mut compiler, "gcc", LIMIT)?;
-    Ok(path)
+    Ok(path.to_owned())
 }
 
 fn shared_folder() -> PathBuf {

@@ -1,4 +1,5 @@
-//! Bare sockets on which both ends spin: the sockets' probe of the design brief, `sockets.c`.
+//! Bare sockets on which both ends spin: the sockets' probe of the design brief, `sockets.c`, whose UDP sockets are
+//! connected, and a program of our own on which they are not.
 
 use std::path::{Path, PathBuf};
 
@@ -10,28 +11,37 @@ use crate::peers::pair::Server;
 use crate::site::Site;
 use crate::work::Kind;
 
-/// The compiled probe.
-pub struct Sockets(PathBuf);
+/// The compiled programs.
+pub struct Sockets {
+    connected: PathBuf,
+    unconnected: PathBuf,
+}
 
 /// Which sockets.
 #[derive(Clone, Copy, Debug)]
 pub enum Protocol {
-    /// Datagrams, of which none may be lost.
+    /// Datagrams, of which none may be lost, between sockets that are connected to each other.
     Udp,
+    /// The same, between sockets that take them from anybody.
+    UdpUnconnected,
     /// A stream.
     Tcp,
 }
 
 impl Sockets {
-    /// Compiles the probe into `folder`.
+    /// Compiles both into `folder`.
     ///
     /// # Errors
     /// When the brief is not there.
     pub fn build(folder: &Path) -> Result<Self> {
-        brief::compile("sockets", folder).map(Self)
+        let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/sockets/unconnected.c");
+        Ok(Self {
+            connected: brief::compile("sockets", folder)?,
+            unconnected: brief::compile_file(&ours, &folder.join("unconnected"))?,
+        })
     }
 
-    /// One-way time in us, the median. The probe pins itself to cores 0 and 1, and does one thing only: latency.
+    /// One-way time in us, the median. They pin themselves to cores 0 and 1, and do one thing only: latency.
     ///
     /// # Errors
     /// When it fails, hangs, or prints something new.
@@ -45,16 +55,19 @@ impl Sockets {
         let Kind::Latency { size_bytes } = kind else {
             unreachable!("the table of works asks bare sockets for nothing else");
         };
+        let (size, iterations) = (size_bytes.to_string(), effort.iterations(kind).to_string());
         let end = |rank: usize| {
-            let mut command = site.command(rank, &self.0.to_string_lossy());
-            let which = match protocol {
-                Protocol::Udp => "0",
-                Protocol::Tcp => "1",
+            let (program, which) = match protocol {
+                Protocol::Udp => (&self.connected, Some("0")),
+                Protocol::Tcp => (&self.connected, Some("1")),
+                Protocol::UdpUnconnected => (&self.unconnected, None),
             };
             let other = site.address(1 - rank).to_string();
-            command.args([which, &rank.to_string(), &other]);
-            command.args([size_bytes.to_string(), effort.iterations(kind).to_string()]);
-            command.arg("1");
+            let mut command = site.command(rank, &program.to_string_lossy());
+            command.args(which).arg(rank.to_string()).arg(other);
+            command.args([&size, &iterations]);
+            // That it spins: the other program does nothing else.
+            command.args(which.map(|_| "1"));
             command
         };
         // The first end waits a second for the other. The other ends with its last answer, or with this function.

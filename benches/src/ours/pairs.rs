@@ -25,7 +25,7 @@ fn play(player: &mut Player, end: Instant) -> Result<u64> {
     let mut incoming = [0; SIZE_BYTES];
     let mut messages = 0;
     while outgoing[0] == 0 {
-        if player.rank % 2 == 0 {
+        if player.rank.is_multiple_of(2) {
             outgoing[0] = u8::from(Instant::now() >= end);
             player.send(partner, &outgoing)?;
             player.receive(&mut incoming)?;

@@ -1,10 +1,10 @@
-//! Section 7 of issue 3 as a table: between two hosts.
+//! Between two hosts: section 7 of issue 3 as a table, with the marks of issue 40.
 
-use super::Compare::{Above, AtMost};
+use super::Compare::{Above, AtLeast, AtMost};
 use super::Reference::Best;
 use super::{Kind, Mark, Wire, Work, mark};
 use crate::subject::Subject::{
-    self, Bcl, KernelTcp, LibfabricTcp, LibfabricUdp, RawTcp, RawUdp, UcxTcp,
+    self, Bcl, KernelTcp, LibfabricTcp, LibfabricUdp, RawTcp, RawUdp, RawUdpUnconnected, UcxTcp,
 };
 
 /// A network that loses nothing, and nothing on the way that might.
@@ -20,7 +20,11 @@ const STREAM: Kind = Kind::Stream {
     in_flight: 4,
 };
 const STREAM_SUBJECTS: &[Subject] = &[Bcl, UcxTcp, LibfabricTcp, KernelTcp];
-const STREAM_MARKS: &[Mark] = &[
+const NARROW_MARKS: &[Mark] = &[
+    mark("1.2x UCX tcp", AtLeast, 1.2, Best(&[UcxTcp])),
+    mark("above libfabric tcp", Above, 1.0, Best(&[LibfabricTcp])),
+];
+const WIDE_MARKS: &[Mark] = &[
     mark("above UCX tcp", Above, 1.0, Best(&[UcxTcp])),
     mark("above libfabric tcp", Above, 1.0, Best(&[LibfabricTcp])),
 ];
@@ -34,10 +38,18 @@ pub const WORKS: &[Work] = &[
         unit: "us",
         kind: Kind::Latency { size_bytes: 8 },
         wire: Some(WIRE),
-        subjects: &[Bcl, UcxTcp, LibfabricTcp, LibfabricUdp, RawUdp, RawTcp],
+        subjects: &[
+            Bcl,
+            UcxTcp,
+            LibfabricTcp,
+            LibfabricUdp,
+            RawUdp,
+            RawUdpUnconnected,
+            RawTcp,
+        ],
         marks: &[
-            mark("1.15x a raw UDP spin", AtMost, 1.15, Best(&[RawUdp])),
-            mark("0.75x UCX tcp", AtMost, 0.75, Best(&[UcxTcp])),
+            mark("1.25x a raw UDP spin", AtMost, 1.25, Best(&[RawUdp])),
+            mark("0.8x UCX tcp", AtMost, 0.8, Best(&[UcxTcp])),
             mark("0.5x libfabric tcp", AtMost, 0.5, Best(&[LibfabricTcp])),
             mark(
                 "0.35x libfabric udp;ofi_rxd",
@@ -63,7 +75,7 @@ pub const WORKS: &[Work] = &[
         kind: STREAM,
         wire: Some(WIRE),
         subjects: STREAM_SUBJECTS,
-        marks: STREAM_MARKS,
+        marks: NARROW_MARKS,
     },
     Work {
         name: "net-stream-9000",
@@ -72,7 +84,7 @@ pub const WORKS: &[Work] = &[
         kind: STREAM,
         wire: Some(WIDE_WIRE),
         subjects: STREAM_SUBJECTS,
-        marks: STREAM_MARKS,
+        marks: WIDE_MARKS,
     },
     lossy(
         "net-loss-0.1-1500",
