@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
 
-MIN_RUST=1.85
+MIN_RUST=1.87
 # The newest versions that build with MIN_RUST.
 NEXTEST=0.9.100
 DENY=0.18.3

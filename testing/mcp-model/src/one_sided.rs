@@ -112,7 +112,7 @@ impl ModelPort {
         let window = self.windows.get_mut(&header.channel);
         outcome.status = status_of(window.as_deref(), |window| {
             match window.permits(header.offset, 8, Entered::ATOMIC) {
-                RmaStatus::Ok if header.offset % 8 != 0 => RmaStatus::Range,
+                RmaStatus::Ok if !header.offset.is_multiple_of(8) => RmaStatus::Range,
                 status => status,
             }
         });

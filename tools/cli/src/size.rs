@@ -21,7 +21,7 @@ pub fn show(bytes: usize) -> String {
     let units = [(30, "G"), (20, "M"), (10, "K")];
     let exact = units
         .iter()
-        .find(|(shift, _)| bytes != 0 && bytes % (1 << shift) == 0);
+        .find(|(shift, _)| bytes != 0 && bytes.is_multiple_of(1 << shift));
     match exact {
         Some((shift, letter)) => format!("{}{letter}", bytes >> shift),
         None => bytes.to_string(),

@@ -194,7 +194,7 @@ fn parse(hex: &str, origin: impl Fn() -> String) -> Result<JobKey, KeyError> {
 }
 
 fn decode_hex(hex: &str) -> Option<Vec<u8>> {
-    if !HEX_DIGITS.contains(&hex.len()) || hex.len() % 2 != 0 {
+    if !HEX_DIGITS.contains(&hex.len()) || !hex.len().is_multiple_of(2) {
         return None;
     }
     let digits: Option<Vec<u8>> = hex.chars().map(|c| Some(c.to_digit(16)? as u8)).collect();

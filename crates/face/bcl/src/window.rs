@@ -62,7 +62,7 @@ impl<'a> WindowView<'a> {
 
     fn word(&self, offset: usize) -> Result<&AtomicU64, Error> {
         let at = self.range(offset, 8)?;
-        if at as usize % 8 != 0 {
+        if !(at as usize).is_multiple_of(8) {
             return Err(Error::invalid(format!(
                 "offset {offset} is not that of an aligned 64-bit word"
             )));

@@ -77,13 +77,13 @@ impl Control {
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
-        assert!(at % 4 == 0 && at < GIVEN_BACK_AT);
+        assert!(at.is_multiple_of(4) && at < GIVEN_BACK_AT);
         // SAFETY: within the page and aligned, as just asserted; words of it are only used as atomics.
         unsafe { self.0.start().add(at).cast().as_ref() }
     }
 
     fn long(&self, at: usize) -> &AtomicU64 {
-        assert!(at % 8 == 0 && at < GIVEN_BACK_AT);
+        assert!(at.is_multiple_of(8) && at < GIVEN_BACK_AT);
         // SAFETY: as above; no word of a grant is used both as one and as two.
         unsafe { self.0.start().add(at).cast().as_ref() }
     }

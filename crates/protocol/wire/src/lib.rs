@@ -5,7 +5,7 @@
 //! a checked view, then plain values; nothing panics on any input.
 
 #![no_std]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 #[cfg(test)]
 extern crate std;

@@ -113,7 +113,7 @@ fn of_piece(header: &Header) -> Option<&'static str> {
     first_broken([
         (LENGTHS.contains(&header.length), "length"),
         (
-            header.offset % UNIT == 0 && end.is_some_and(|end| end <= header.length),
+            header.offset.is_multiple_of(UNIT) && end.is_some_and(|end| end <= header.length),
             "offset",
         ),
         (

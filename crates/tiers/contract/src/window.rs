@@ -94,7 +94,7 @@ impl Window {
 /// # Safety
 /// `at` points to 8 bytes that are valid for atomic access.
 pub unsafe fn apply(at: *mut u8, atomic: Atomic) -> Result<u64, Refusal> {
-    if at as usize % 8 != 0 {
+    if !(at as usize).is_multiple_of(8) {
         return Err(Refusal::Range);
     }
     // SAFETY: valid by the contract, aligned as just checked.

@@ -138,7 +138,7 @@ impl Tier for NetPort {
             return false;
         }
         self.quiet_polls = self.quiet_polls.saturating_add(1);
-        if self.quiet_polls > PATIENT_POLLS && self.quiet_polls % POLLS_PER_LOOK != 0 {
+        if self.quiet_polls > PATIENT_POLLS && !self.quiet_polls.is_multiple_of(POLLS_PER_LOOK) {
             return false;
         }
         self.look(Look::WherePacketsCome, up)

@@ -31,7 +31,7 @@ impl Geometry {
 
     /// Whether the sizes are ones that this version can work with; they come from the peer ([SHM-2.2]).
     pub fn is_sound(&self) -> bool {
-        let ring = |bytes: u32| bytes % 64 == 0 && (16 << 10..=16 << 20).contains(&bytes);
+        let ring = |bytes: u32| bytes.is_multiple_of(64) && (16 << 10..=16 << 20).contains(&bytes);
         self.cells.is_power_of_two()
             && (16..=65536).contains(&self.cells)
             && ring(self.pool_bytes)

@@ -166,7 +166,7 @@ impl Reaching {
         let function = match request {
             Request::Put { .. } => {
                 let memory = read(&self.read);
-                let data = (op % 2 == 0).then_some(op);
+                let data = op.is_multiple_of(2).then_some(op);
                 return What::Put { memory, data };
             }
             Request::Get { .. } => return What::Get { memory: found },

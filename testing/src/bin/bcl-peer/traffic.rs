@@ -148,7 +148,7 @@ impl Half {
         };
         sent.expect("a send starts");
         // One-sided operations in between: a word that only we change, directly and through the thread.
-        if number % 5 == 0 {
+        if number.is_multiple_of(5) {
             let window = (number / 5 % 2) as u16;
             port.fetch_add(self.to, window, 8 * u64::from(window), 1, self.words / 2)
                 .expect("an atomic starts");

@@ -48,7 +48,7 @@ impl Traffic for System {
     fn send(&mut self, end: &mut Endpoint, number: u64, check: Check) -> Result<()> {
         payload::write(&mut self.bytes, number, check);
         self.sent += 1;
-        let is_mark = self.sent % MARK_EVERY == 0;
+        let is_mark = self.sent.is_multiple_of(MARK_EVERY);
         if is_mark {
             if self.marks == MARKS_MAX {
                 self.await_mark(end)?;

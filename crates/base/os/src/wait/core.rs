@@ -44,7 +44,7 @@ impl Core {
         if !self.is_shared() {
             return polls >= POLLS_PER_PROBE;
         }
-        polls >= POLLS_PER_YIELD || polls % POLLS_PER_LOOK == 0 && passed() >= TURN_MAX
+        polls >= POLLS_PER_YIELD || polls.is_multiple_of(POLLS_PER_LOOK) && passed() >= TURN_MAX
     }
 
     #[cold]

@@ -82,7 +82,7 @@ impl<M: Matcher> RawPort<M> {
             return true;
         }
         self.polls = self.polls.wrapping_add(1);
-        if self.polls % POLLS_PER_REPORT == 0 {
+        if self.polls.is_multiple_of(POLLS_PER_REPORT) {
             self.report();
         }
         self.tiers.poll(&mut self.state);
@@ -93,7 +93,7 @@ impl<M: Matcher> RawPort<M> {
     fn after_watched_poll(&mut self, found: bool) {
         if !found && !self.state.has_events() {
             let rung = self.rang_myself
-                || (self.polls % POLLS_PER_BELL_CHECK == 0 && self.tiers.shared().was_rung());
+                || (self.polls.is_multiple_of(POLLS_PER_BELL_CHECK) && self.tiers.shared().was_rung());
             if rung || !self.tiers.is_armed() {
                 self.wake();
             }

@@ -129,7 +129,7 @@ impl Registry {
         let what = format!("bind window {}", window.window);
         let memory = self.memory(index, window.memory, &what)?;
         let end = window.offset.checked_add(window.bytes);
-        if end.is_none_or(|end| end > memory.bytes) || window.offset % 8 != 0 {
+        if end.is_none_or(|end| end > memory.bytes) || !window.offset.is_multiple_of(8) {
             return Err(failure(
                 Code::Invalid,
                 what,

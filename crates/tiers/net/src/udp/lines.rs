@@ -152,7 +152,7 @@ impl Lines {
         look == Look::Everywhere
             || self.in_a_row < IN_A_ROW
             || self.quiet_looks >= QUIET_LOOKS
-            || self.looks % LOOKS_PER_ROUND == 0
+            || self.looks.is_multiple_of(LOOKS_PER_ROUND)
     }
 
     /// What a look has found: something of one sender, or nothing.

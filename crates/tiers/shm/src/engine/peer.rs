@@ -96,7 +96,7 @@ impl Peer {
 
     #[inline]
     fn is_time_to_work(&self, moved: bool) -> bool {
-        let retry = moved || self.idle_polls % POLLS_PER_RETRY == 0;
+        let retry = moved || self.idle_polls.is_multiple_of(POLLS_PER_RETRY);
         (self.out.has_work() && retry)
             || self.incoming.is_copying()
             || self.idle_polls >= self.polls_per_look

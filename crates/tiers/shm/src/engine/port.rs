@@ -276,7 +276,7 @@ impl Tier for ShmPort {
             moved |= self.poll_at(position, up);
         }
         self.polls = self.polls.wrapping_add(1);
-        if !moved || self.polls % POLLS_PER_COLD_TURN == 0 {
+        if !moved || self.polls.is_multiple_of(POLLS_PER_COLD_TURN) {
             for position in self.peers.next_cold() {
                 if self.poll_at(position, up) {
                     self.peers.touch(position);

@@ -289,7 +289,7 @@ impl FakePort {
 
     /// The memory in one piece or, if it is of odd length, in three.
     fn pieces(&mut self, start: *mut u8, len_bytes: usize) -> Pieces {
-        if len_bytes % 2 == 0 {
+        if len_bytes.is_multiple_of(2) {
             return Pieces::one(start, len_bytes);
         }
         let third = len_bytes / 3;
