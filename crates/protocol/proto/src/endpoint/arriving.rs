@@ -24,9 +24,29 @@ impl Endpoint {
         matters
     }
 
+    /// Datagrams of one sender have come in, in this order.
+    #[inline]
+    pub fn handle_all<'d>(
+        &mut self,
+        now: Time,
+        from: Path,
+        datagrams: impl IntoIterator<Item = &'d [u8]>,
+        up: &mut impl Upcalls,
+    ) {
+        for datagram in datagrams {
+            self.handle_one(now, from, datagram, up);
+        }
+        self.settle(now, up);
+    }
+
     /// A datagram has come in.
     #[inline]
     pub fn handle(&mut self, now: Time, from: Path, datagram: &[u8], up: &mut impl Upcalls) {
+        self.handle_all(now, from, [datagram], up);
+    }
+
+    #[inline]
+    fn handle_one(&mut self, now: Time, from: Path, datagram: &[u8], up: &mut impl Upcalls) {
         self.free_spent();
         let (header, payload) = match parse(datagram) {
             Ok(parts) => parts,
@@ -77,7 +97,21 @@ impl Endpoint {
         if connection.waits_again(now) {
             self.common.to_enter.push_back(connection.id);
         }
-        self.follow_up(place, now, result, up);
+        if result.is_err() {
+            return self.follow_up(place, now, result, up);
+        }
+        if self.unsettled != Some(place) {
+            self.settle(now, up);
+            self.unsettled = Some(place);
+        }
+    }
+
+    /// What follows from packets is found out once for all that came together.
+    #[inline]
+    fn settle(&mut self, now: Time, up: &mut impl Upcalls) {
+        if let Some(place) = self.unsettled.take() {
+            self.follow_up(place, now, Ok(()), up);
+        }
     }
 
     /// A packet for a connection that there is not.

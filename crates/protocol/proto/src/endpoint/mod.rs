@@ -54,6 +54,8 @@ pub struct Endpoint {
     ready: VecDeque<(u32, u32)>,
     /// Packets that the first has sent in its turn.
     turn_packets: u32,
+    /// A connection whose packets were taken, and of which nothing has followed yet.
+    unsettled: Option<u32>,
     /// Answers that belong to no connection.
     replies: VecDeque<Transmit>,
     mint: Mint,
@@ -94,6 +96,7 @@ impl Endpoint {
             timers: BinaryHeap::new(),
             ready: VecDeque::new(),
             turn_packets: 0,
+            unsettled: None,
             replies: VecDeque::new(),
             mint,
             ended: EndedList::default(),

@@ -185,10 +185,9 @@ impl<U: Upcalls> Take<'_, U> {
         // Other errors than "nothing there" concern earlier datagrams, and are reported besides.
         let received = socket.receive(self.buffers).ok()??;
         let (packets, from) = (received.len(), received.from());
-        for datagram in received {
-            self.endpoint
-                .handle(self.now, path(from), datagram, self.up);
-        }
+        let datagrams = received.map(|datagram| &*datagram);
+        self.endpoint
+            .handle_all(self.now, path(from), datagrams, self.up);
         Some((packets, from))
     }
 }
