@@ -61,8 +61,8 @@
 //!   3.80 one way on an AMD EPYC with retpolines (2026-11-27, as in the second table, five runs in turn), half at each
 //!   end, for the look-ups of routes. So a port has some for the peers that it talks to most:
 //!   [`Socket::connect_beside`].
-//! - SO_BUSY_POLL polls a network card's queue inside the call; it needs CAP_NET_ADMIN and does nothing on
-//!   virtual interfaces: not used.
+//! - SO_BUSY_POLL polls a network card's queue inside the call, also in one that does not wait. It needs CAP_NET_ADMIN or
+//!   the administrator's `net.core.busy_read`, and is asked for; virtual interfaces have nothing to poll.
 
 mod address;
 pub mod mtu;

@@ -7,7 +7,7 @@ use bcl_udp::route::{Interface, Route};
 use bcl_udp::{BindError, Socket};
 
 use super::finding::{Finding, ok, problem, warning};
-use super::{clock, kernel, names};
+use super::{card, clock, kernel, names};
 
 /// What the udp tier would like to have for each direction.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -16,7 +16,7 @@ pub fn findings() -> Vec<Finding> {
     let mut findings = vec![node()];
     findings.extend(kernel::reverse_path());
     findings.push(names::own_name());
-    findings.extend(buffers());
+    findings.extend(sockets());
     findings.push(clock::finding());
     findings.push(job_key());
     findings.push(folder());
@@ -77,7 +77,8 @@ fn doubts(ip: IpAddr, interface: Interface) -> Vec<bcl_udp::route::Doubt> {
     route.doubts()
 }
 
-fn buffers() -> Vec<Finding> {
+/// What the kernel grants to a socket.
+fn sockets() -> Vec<Finding> {
     const CHECK: &str = "socket_buffers";
     let settings = match Socket::bind([127, 0, 0, 1].into(), 0) {
         Ok(socket) => socket.settings(),
@@ -106,6 +107,7 @@ fn buffers() -> Vec<Finding> {
         let text = "this kernel does not segment and coalesce UDP (Linux 5.0): streams are several times slower";
         findings.push(warning(CHECK, text, "update the kernel"));
     }
+    findings.extend(card::finding(settings.asks_the_card));
     findings
 }
 

@@ -20,6 +20,10 @@ use crate::options::{self, UDP_GRO, UDP_SEGMENT};
 /// what arrives in 3 ms, about as long as a receiver can be off its core on a busy machine.
 const BUFFER_BYTES: usize = 4 << 20;
 
+/// So many us may a call that waits look at the network card (`SO_BUSY_POLL`); those that do not wait look once, and
+/// ours do not. The value that the kernel's documentation recommends for sockets that read.
+const BUSY_POLL_US: libc::c_int = 50;
+
 /// Why no socket could be had.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
@@ -157,6 +161,9 @@ pub(super) fn set_up(fd: BorrowedFd<'_>, local: IpAddr) -> io::Result<Settings> 
             options::set(fd, (libc::IPPROTO_IPV6, libc::IPV6_RECVERR), 1)?;
         }
     }
+    let busy_poll = (libc::SOL_SOCKET, libc::SO_BUSY_POLL);
+    // Not permitted, it stays at what the administrator has said for all.
+    let _ = options::set(fd, busy_poll, BUSY_POLL_US);
     // The kernel grants what it may and calls it a success.
     sockopt::set_socket_send_buffer_size(fd, BUFFER_BYTES)?;
     sockopt::set_socket_recv_buffer_size(fd, BUFFER_BYTES)?;
@@ -167,6 +174,7 @@ pub(super) fn set_up(fd: BorrowedFd<'_>, local: IpAddr) -> io::Result<Settings> 
         segments: options::set(fd, (libc::SOL_UDP, UDP_SEGMENT), 0).is_ok(),
         // Known from 5.0, and switched on when it pays.
         coalesces: options::set(fd, (libc::SOL_UDP, UDP_GRO), 0).is_ok(),
+        asks_the_card: options::get(fd, busy_poll).is_ok_and(|time_us| time_us > 0),
     })
 }
 

@@ -71,6 +71,9 @@ pub struct Settings {
     pub segments: bool,
     /// Many datagrams of one sender arrive as one (`UDP_GRO`) when they come in a stream.
     pub coalesces: bool,
+    /// Whoever looks for datagrams looks at the network card too, if it is one that can be asked (`SO_BUSY_POLL`). For
+    /// root, or for all where `net.core.busy_read` says so.
+    pub asks_the_card: bool,
 }
 
 impl Socket {
