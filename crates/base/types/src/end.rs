@@ -9,7 +9,8 @@ pub enum Cause {
     Exited(i32),
     /// Its process was killed by this signal.
     Killed(i32),
-    /// It went away and the kernel does not tell how (it called `_exit`, or was killed, on a kernel before 6.15).
+    /// It went away and the kernel does not tell how (it called `_exit`, or was killed, on a kernel before 6.15); or
+    /// it is on another node, whose kernel says that its port is not there any more.
     Vanished,
     /// It is on another node, owed an answer, and nothing was heard of it for so many ms.
     Silent(u32),

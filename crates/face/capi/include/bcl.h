@@ -374,7 +374,7 @@ enum { /* cause of bcl_event */
     BCL_CAUSE_CLOSED = 1,  /* it closed its port */
     BCL_CAUSE_EXITED = 2,  /* its process exited; cause_detail is the status */
     BCL_CAUSE_KILLED = 3,  /* its process was killed; cause_detail is the signal */
-    BCL_CAUSE_VANISHED = 4, /* its process is gone and the kernel does not tell why */
+    BCL_CAUSE_VANISHED = 4, /* its process is gone and the kernel does not tell why, or its node's says so */
     BCL_CAUSE_SILENT = 5, /* on another node; nothing was heard of it for cause_detail ms */
     BCL_CAUSE_RESTARTED = 6, /* on another node; a new port has taken its place */
     BCL_CAUSE_PROTOCOL = 7 /* it broke the protocol and was cut off */

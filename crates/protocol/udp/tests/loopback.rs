@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use bcl_udp::mtu::largest_datagram_bytes;
 use bcl_udp::{Buffers, SendError, Socket, Trouble};
@@ -86,8 +86,23 @@ fn a_port_that_nobody_has_is_reported_and_nothing_is_lost() {
         (report.to, report.trouble),
         (nobody, Trouble::PortUnreachable)
     );
-    assert_eq!(report.by, Some(nobody.ip()));
+    assert_eq!((report.by, report.returned), (Some(nobody.ip()), None));
     assert_eq!(one.next_report(), None);
+}
+
+#[test]
+fn a_header_that_nobody_takes_comes_back() {
+    for here in [IpAddr::from([127, 0, 0, 1]), Ipv6Addr::LOCALHOST.into()] {
+        let mut one = Socket::bind(here, 0).unwrap();
+        let nobody = Socket::bind(here, 0).unwrap().local_address();
+        for len in [64, 65] {
+            let sent = contents(1, len);
+            one.send(nobody, &[datagram(&sent)]).unwrap();
+            let report = one.next_report().unwrap();
+            let returned = (len == 64).then_some(sent.as_slice());
+            assert_eq!(report.returned.as_ref().map(<[u8; _]>::as_slice), returned);
+        }
+    }
 }
 
 #[test]

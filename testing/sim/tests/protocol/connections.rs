@@ -393,7 +393,7 @@ fn who_cannot_be_reached() {
     // The network says so.
     world.send_system(0, 1, b"hello");
     world.act(0, |endpoint, now, memory| {
-        endpoint.unreachable(now, path(1), memory)
+        endpoint.unreachable(now, path(1), None, memory)
     });
     let expected = Heard::Sent(2, 5, Err(OpError::NoPort));
     assert_eq!(world.hosts[0].memory.take(), [expected]);
@@ -402,6 +402,71 @@ fn who_cannot_be_reached() {
     world.send_system(0, 1, b"hello");
     let expected = Heard::Sent(3, 5, Err(OpError::Unreachable));
     assert_eq!(world.hosts[0].memory.take(), [expected]);
+}
+
+/// Two hosts, the second of which is not there any more, and the question that the network's word of that leads to.
+fn world_of_a_suspect(seed: u64, is_there: bool) -> (World, Vec<u8>) {
+    let mut world = World::new(2, seed);
+    world.send_system(0, 1, b"hello");
+    world.run(Span::from_ms(20));
+    world.record();
+    if !is_there {
+        world.cut(1);
+    }
+    world.act(0, |endpoint, now, memory| {
+        endpoint.unreachable(now, path(1), None, memory)
+    });
+    let probe = sent(&mut world, 0, 1, Kind::Probe).remove(0);
+    (world, probe)
+}
+
+fn give_back(world: &mut World, packet: &[u8]) {
+    world.act(0, |endpoint, now, memory| {
+        endpoint.unreachable(now, path(1), Some(packet), memory)
+    });
+}
+
+#[test]
+fn whose_port_is_gone_is_given_up_when_the_question_comes_back() {
+    let (mut world, probe) = world_of_a_suspect(9, false);
+    world.run(Span::from_us(50));
+    give_back(&mut world, &probe);
+    world.run(Span::from_ms(9));
+    assert_eq!(count(&world, 0, IS_GONE), 0);
+    world.run(Span::from_ms(2));
+    let gone = Heard::Gone(address(1), Cause::Vanished);
+    assert!(world.hosts[0].memory.heard.contains(&gone));
+}
+
+#[test]
+fn what_nobody_can_have_sent_back_says_nothing() {
+    let (mut world, probe) = world_of_a_suspect(9, false);
+    for byte in 0..probe.len() {
+        let mut forged = probe.clone();
+        forged[byte] ^= 1;
+        give_back(&mut world, &forged);
+    }
+    give_back(&mut world, &probe[..40]);
+    give_back(&mut world, &[]);
+    world.run(Span::from_ms(200));
+    assert_eq!(count(&world, 0, IS_GONE), 0);
+    // The next question has another number.
+    give_back(&mut world, &probe);
+    world.run(Span::from_ms(20));
+    assert_eq!(count(&world, 0, IS_GONE), 0);
+    world.run(Span::from_ms(40));
+    let is_silence = |heard: &Heard| matches!(heard, Heard::Gone(_, Cause::Silent(_)));
+    assert_eq!(count(&world, 0, is_silence), 1);
+}
+
+#[test]
+fn who_answers_is_there_whatever_comes_back() {
+    let (mut world, probe) = world_of_a_suspect(9, true);
+    give_back(&mut world, &probe);
+    world.run(Span::from_ms(1));
+    give_back(&mut world, &probe);
+    world.run(Span::from_ms(400));
+    assert_eq!(count(&world, 0, IS_GONE), 0);
 }
 
 #[test]

@@ -9,6 +9,8 @@ const ASK_AFTER: Span = Span::from_ms(1_000);
 const ASK_AGAIN: Span = Span::from_ms(50);
 /// A peer of which the network says that nobody listens there is given up after this silence, if not earlier.
 const SUSPECT_DEAD_AFTER: Span = Span::from_ms(250);
+/// And after this once it has returned the probe, which a peer that is there has answered by then.
+const RETURNED_DEAD_AFTER: Span = Span::from_ms(10);
 
 /// When the peer was heard last, and what it owes.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +19,7 @@ pub struct Liveness {
     heard_at: Time,
     asked_at: Time,
     owes_since: Option<Time>,
-    suspect_since: Option<Time>,
+    suspicion: Option<Suspicion>,
     /// Number of our latest probe, and whether it waits for an answer.
     number: u32,
     is_asking: bool,
@@ -25,12 +27,23 @@ pub struct Liveness {
     seen: u32,
 }
 
+/// The network says that nobody listens there, and the peer has not been heard since.
+#[derive(Debug, Clone, Copy)]
+struct Suspicion {
+    dead_at: Time,
+    /// The network has returned a probe: who says it is on the way to the peer, or its host.
+    is_founded: bool,
+}
+
 /// What the silence calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Fine,
     Ask,
-    Dead(Span),
+    /// Nothing was heard for so long.
+    Silent(Span),
+    /// The same, and its host says that nobody listens there any more.
+    Vanished,
 }
 
 impl Liveness {
@@ -45,20 +58,40 @@ impl Liveness {
     #[inline]
     pub fn on_heard(&mut self, now: Time) {
         self.heard_at = now;
-        self.suspect_since = None;
+        self.suspicion = None;
         self.is_asking = false;
     }
 
-    /// The network says that nobody listens.
-    pub fn on_suspicion(&mut self, now: Time) {
-        self.suspect_since.get_or_insert(now);
+    /// The network says that nobody listens. True if that is news: the peer is to be asked.
+    ///
+    /// Hosts send few such words, six and then one a second, so one probe must do.
+    pub fn on_suspicion(&mut self, now: Time) -> bool {
+        let is_news = self.suspicion.is_none();
+        self.suspicion.get_or_insert(Suspicion {
+            dead_at: now + SUSPECT_DEAD_AFTER,
+            is_founded: false,
+        });
+        is_news
+    }
+
+    /// With that word came back the probe of this number, which only who has seen it could return. An answer that is
+    /// under way arrives within `round_trip`.
+    pub fn on_returned(&mut self, now: Time, number: u32, round_trip: Span) {
+        if let Some(suspicion) = &mut self.suspicion
+            && self.is_asking
+            && number == self.number
+        {
+            let dead_at = now + RETURNED_DEAD_AFTER.max(round_trip);
+            suspicion.dead_at = suspicion.dead_at.min(dead_at);
+            suspicion.is_founded = true;
+        }
     }
 
     /// Keeps note of since when the peer owes an answer.
     #[inline]
     pub fn owes(&mut self, now: Time, owes: bool) {
         match (
-            owes || self.is_asking || self.suspect_since.is_some(),
+            owes || self.is_asking || self.suspicion.is_some(),
             self.owes_since,
         ) {
             (true, None) => self.owes_since = Some(now),
@@ -77,15 +110,15 @@ impl Liveness {
     fn dead_at(&self, since: Time, config: &Config) -> Time {
         let silent_at = self.heard_at.max(since);
         let dead_at = silent_at + config.dead_after;
-        match self.suspect_since {
+        match self.suspicion {
             None => dead_at,
-            Some(suspect) => dead_at.min(suspect + SUSPECT_DEAD_AFTER),
+            Some(suspicion) => dead_at.min(suspicion.dead_at),
         }
     }
 
     fn ask_at(&self, since: Time, config: &Config) -> Time {
         let silent_at = self.heard_at.max(since);
-        if self.asked_at > silent_at || self.suspect_since.is_some() {
+        if self.asked_at > silent_at || self.suspicion.is_some() {
             self.asked_at.max(silent_at) + ASK_AGAIN
         } else {
             silent_at + ASK_AFTER.min(config.dead_after.part(3))
@@ -97,9 +130,10 @@ impl Liveness {
             return Verdict::Fine;
         }
         match self.owes_since {
-            Some(since) if self.dead_at(since, config) <= now => {
-                Verdict::Dead(now.since(self.heard_at))
-            }
+            Some(since) if self.dead_at(since, config) <= now => match self.suspicion {
+                Some(suspicion) if suspicion.is_founded => Verdict::Vanished,
+                _ => Verdict::Silent(now.since(self.heard_at)),
+            },
             _ => Verdict::Ask,
         }
     }
@@ -163,7 +197,7 @@ mod tests {
         assert_eq!(liveness.verdict(at(6_001), &config), Verdict::Fine);
         assert!(matches!(
             liveness.verdict(at(8_000), &config),
-            Verdict::Dead(_)
+            Verdict::Silent(_)
         ));
         liveness.on_heard(at(7_900));
         assert_eq!(liveness.verdict(at(8_000), &config), Verdict::Fine);
@@ -173,15 +207,39 @@ mod tests {
     fn a_suspect_is_given_up_soon_unless_it_is_heard() {
         let config = config();
         let mut liveness = Liveness::new(at(0));
-        liveness.on_suspicion(at(10));
+        assert!(liveness.on_suspicion(at(10)) && !liveness.on_suspicion(at(11)));
         liveness.owes(at(10), false);
         assert!(matches!(
             liveness.verdict(at(260), &config),
-            Verdict::Dead(_)
+            Verdict::Silent(_)
         ));
         liveness.on_heard(at(20));
         liveness.owes(at(20), false);
         assert_eq!(liveness.verdict(at(260), &config), Verdict::Fine);
+    }
+
+    #[test]
+    fn a_suspect_whose_probe_comes_back_is_given_up_sooner() {
+        let config = config();
+        let mut liveness = Liveness::new(at(0));
+        liveness.on_suspicion(at(10));
+        liveness.owes(at(10), false);
+        let number = liveness.ask(at(10));
+        liveness.on_returned(at(11), number - 1, Span::ZERO);
+        assert_eq!(liveness.verdict(at(21), &config), Verdict::Fine);
+        liveness.on_returned(at(11), number, Span::ZERO);
+        assert_eq!(liveness.verdict(at(20), &config), Verdict::Fine);
+        assert_eq!(liveness.verdict(at(21), &config), Verdict::Vanished);
+        let mut distant = liveness.clone();
+        distant.suspicion = None;
+        distant.on_suspicion(at(10));
+        distant.on_returned(at(11), number, Span::from_ms(30));
+        assert_eq!(distant.verdict(at(40), &config), Verdict::Fine);
+        assert_eq!(distant.verdict(at(41), &config), Verdict::Vanished);
+        liveness.on_heard(at(15));
+        liveness.owes(at(15), false);
+        liveness.on_returned(at(16), number, Span::ZERO);
+        assert_eq!(liveness.verdict(at(300), &config), Verdict::Fine);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is due without anything having come.
 
 use bcl_types::{Cause, OpError};
+use bcl_wire::Kind;
 
 use super::liveness::Verdict;
 use super::recovery::Due;
@@ -82,9 +83,10 @@ impl Connection {
                     self.has_question = true;
                     self.rest();
                 }
-                Verdict::Dead(silence) => {
+                Verdict::Silent(silence) => {
                     return Err(End::Gone(Cause::Silent(silence.as_ms())));
                 }
+                Verdict::Vanished => return Err(End::Gone(Cause::Vanished)),
             }
         }
         if self
@@ -120,15 +122,27 @@ impl Connection {
         Ok(())
     }
 
-    /// The network says that nobody listens there.
-    pub fn on_unreachable(&mut self, now: Time) -> Result<(), End> {
+    /// The network says that nobody listens there, and returns the packet that it could not deliver, if that was
+    /// short.
+    pub fn on_unreachable(&mut self, now: Time, returned: Option<&[u8]>) -> Result<(), End> {
         match self.stage {
             Stage::Greeting(_) | Stage::Confirming(_) => Err(End::Failed(OpError::NoPort)),
             Stage::Up => {
-                self.liveness.on_suspicion(now);
-                self.has_question = true;
+                self.has_question |= self.liveness.on_suspicion(now);
+                if let Some(number) = returned.and_then(|packet| self.own_probe(packet)) {
+                    let round_trip = self.trip.smoothed().unwrap_or(Span::ZERO);
+                    self.liveness.on_returned(now, number, round_trip.times(2));
+                }
                 Ok(())
             }
         }
+    }
+
+    /// Number of a probe, if this is one of ours.
+    fn own_probe(&self, packet: &[u8]) -> Option<u32> {
+        let (header, _) = bcl_wire::parse(packet).ok()?;
+        let is_ours =
+            header.kind == Kind::Probe && bcl_wire::verify(packet, &self.job, &self.keys.ours);
+        is_ours.then_some(header.message)
     }
 }

@@ -257,15 +257,23 @@ impl Endpoint {
         }
     }
 
-    /// The network says that nobody listens there (ICMP). It could be forged, so that it ends only attempts at a
-    /// connection; a peer with which one is up is asked, and given up sooner than another if it does not answer.
-    pub fn unreachable(&mut self, now: Time, path: Path, up: &mut impl Upcalls) {
+    /// The network says that nobody listens there (ICMP), and returns the packet that it could not deliver, if that
+    /// was a header and nothing else. It could be forged, so that it ends only attempts at a connection; a peer with
+    /// which one is up is asked, and given up sooner than another if it does not answer: soonest if that question
+    /// comes back, which nobody could return who has not seen it ([WIRE-12.5]).
+    pub fn unreachable(
+        &mut self,
+        now: Time,
+        path: Path,
+        returned: Option<&[u8]>,
+        up: &mut impl Upcalls,
+    ) {
         for place in self.connections.places() {
             let Some(connection) = self.connections.get_mut(place) else {
                 continue;
             };
             if connection.path.to == path.to {
-                let result = connection.on_unreachable(now);
+                let result = connection.on_unreachable(now, returned);
                 self.follow_up(place, now, result, up);
             }
         }

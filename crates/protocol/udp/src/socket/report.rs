@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-use super::Socket;
 use super::control::{self, Room, space};
+use super::{HEADER_BYTES, Socket};
 use crate::address::RawAddress;
 
 /// More than this are not kept: the oldest go, for they are hints and not a log.
@@ -19,8 +19,8 @@ type ErrorRoom = Room<{ space(size_of::<libc::sock_extended_err>() + size_of::<R
 
 /// One thing that the network or the kernel has said of a datagram that was sent.
 ///
-/// Reports of the network are not authenticated: whoever sees the traffic can forge one. So they are a reason to
-/// look closer, never proof.
+/// Reports of the network are not authenticated: who knows the addresses can forge one. So they are a reason to look
+/// closer; what they return shows that who sent them has seen that datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Where the datagram was to go.
@@ -29,6 +29,9 @@ pub struct Report {
     pub trouble: Trouble,
     /// Who says so; `None` is our own kernel.
     pub by: Option<IpAddr>,
+    /// The datagram, if it was a header and nothing else. Networks return at least the first 8 bytes, most of them
+    /// some hundreds (RFC 1812, 4.3.2.3).
+    pub returned: Option<[u8; HEADER_BYTES]>,
 }
 
 /// What became of a datagram.
@@ -83,18 +86,24 @@ impl Socket {
     fn read_report(&self) -> Option<Report> {
         let mut to = RawAddress::EMPTY;
         let mut room = ErrorRoom::EMPTY;
+        let mut returned = [0; HEADER_BYTES];
+        let mut slice = libc::iovec {
+            iov_base: returned.as_mut_ptr().cast(),
+            iov_len: HEADER_BYTES,
+        };
         // SAFETY: a `msghdr` of zeros is one without address, slices and control messages.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_name = ptr::from_mut(&mut to).cast();
         message.msg_namelen = RawAddress::ROOM;
+        message.msg_iov = &raw mut slice;
+        message.msg_iovlen = 1;
         message.msg_control = room.as_mut_ptr();
         message.msg_controllen = size_of::<ErrorRoom>() as _;
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
         // SAFETY: the message describes live memory of the lengths that it says.
-        let status = unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, flags) };
-        if status < 0 {
-            return None;
-        }
+        let len = unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, flags) };
+        let len = usize::try_from(len).ok()?;
+        let is_whole = len == HEADER_BYTES && message.msg_flags & libc::MSG_TRUNC == 0;
         // SAFETY: the kernel has filled the message; the error is plain integers, followed by an address of the
         // family that the address says, for which `room` has space whatever the kernel has written.
         let (error, by) = unsafe {
@@ -109,6 +118,7 @@ impl Socket {
             to: to.get()?,
             trouble: trouble(&error),
             by: by.filter(|_| error.ee_origin != libc::SO_EE_ORIGIN_LOCAL),
+            returned: is_whole.then_some(returned),
         })
     }
 }

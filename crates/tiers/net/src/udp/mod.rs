@@ -162,7 +162,10 @@ impl UdpSource {
             while let Some(report) = socket.next_report() {
                 match report.trouble {
                     Trouble::TooLarge { .. } => endpoint.on_route(now, report.to.ip(), up),
-                    Trouble::PortUnreachable => endpoint.unreachable(now, path(report.to), up),
+                    Trouble::PortUnreachable => {
+                        let returned = report.returned.as_ref().map(<[u8; _]>::as_slice);
+                        endpoint.unreachable(now, path(report.to), returned, up);
+                    }
                     Trouble::Prohibited | Trouble::HostUnreachable | Trouble::Other(_) => {}
                 }
             }

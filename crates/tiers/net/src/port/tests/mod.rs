@@ -87,7 +87,7 @@ impl Way<NetPort> for Dies {
     }
 
     fn is_cause(cause: Cause) -> bool {
-        matches!(cause, Cause::Silent(_))
+        cause == Cause::Vanished
     }
 }
 
