@@ -53,10 +53,12 @@ fn while_it_is_met() {
 /// Nothing is pending: only a probe can tell, or the first message.
 #[test]
 fn after_it_was_met() {
-    killed_after(|one, other| {
+    let events = killed_after(|one, other| {
         other.kill();
         one.tell(&format!("system {} 100 1", other.address));
     });
+    // Its kernel says so, and returns the question whether that is true ([WIRE-12.5]).
+    assert!(events.is_none_or(|events| events.contains("gone:Vanished")));
 }
 
 #[test]

@@ -431,7 +431,7 @@ fn whose_port_is_gone_is_given_up_when_the_question_comes_back() {
     let (mut world, probe) = world_of_a_suspect(9, false);
     world.run(Span::from_us(50));
     give_back(&mut world, &probe);
-    world.run(Span::from_ms(9));
+    world.run(Span::from_ms(4));
     assert_eq!(count(&world, 0, IS_GONE), 0);
     world.run(Span::from_ms(2));
     let gone = Heard::Gone(address(1), Cause::Vanished);

@@ -10,7 +10,7 @@ const ASK_AGAIN: Span = Span::from_ms(50);
 /// A peer of which the network says that nobody listens there is given up after this silence, if not earlier.
 const SUSPECT_DEAD_AFTER: Span = Span::from_ms(250);
 /// And after this once it has returned the probe, which a peer that is there has answered by then.
-const RETURNED_DEAD_AFTER: Span = Span::from_ms(10);
+const RETURNED_DEAD_AFTER: Span = Span::from_ms(5);
 
 /// When the peer was heard last, and what it owes.
 #[derive(Debug, Clone, Default)]
@@ -226,10 +226,10 @@ mod tests {
         liveness.owes(at(10), false);
         let number = liveness.ask(at(10));
         liveness.on_returned(at(11), number - 1, Span::ZERO);
-        assert_eq!(liveness.verdict(at(21), &config), Verdict::Fine);
+        assert_eq!(liveness.verdict(at(16), &config), Verdict::Fine);
         liveness.on_returned(at(11), number, Span::ZERO);
-        assert_eq!(liveness.verdict(at(20), &config), Verdict::Fine);
-        assert_eq!(liveness.verdict(at(21), &config), Verdict::Vanished);
+        assert_eq!(liveness.verdict(at(15), &config), Verdict::Fine);
+        assert_eq!(liveness.verdict(at(16), &config), Verdict::Vanished);
         let mut distant = liveness.clone();
         distant.suspicion = None;
         distant.on_suspicion(at(10));
