@@ -7,7 +7,7 @@
 #define MAGIC 0x4342
 #define VERSION 1
 #define PAYLOAD_MAX 8896
-#define SYSTEM_MAX 8192
+#define LONG_SYSTEM_MAX 24576
 #define PUSHED_MAX 65536
 #define SLOTS 64
 // [WIRE-1.1]

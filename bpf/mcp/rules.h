@@ -29,7 +29,7 @@ static __always_inline int fits_data(const struct header *p, __u64 len) {
     __u32 expected = (place ? 0 : FIRST) | (end == p->length ? LAST : 0);
     if (!p->length && !place && !len && ends != (FIRST | LAST) && !(p->flags & IMMEDIATE))
         expected = 0; // a filler ([WIRE-2.5])
-    if (p->length > (p->channel ? PUSHED_MAX : SYSTEM_MAX) || end < place || end > p->length)
+    if (p->length > (p->channel ? PUSHED_MAX : LONG_SYSTEM_MAX) || end < place || end > p->length)
         return 0;
     if (!len && p->length)
         return 0;

@@ -197,7 +197,7 @@ MALFORMED = [
     ("flags", "DATA", b"", ONE | {"flags": IMMEDIATE, "length": 0}),
     ("flags", "BODY", b"8 bytes.", INITIATOR | {"flags": WHOLE | IMMEDIATE, "channel": 1, "sequence": 1, "length": 8}),
     ("offset", "DATA", b"8 bytes.", ONE | {"flags": WHOLE | IMMEDIATE, "length": 7}),
-    ("length", "DATA", b"8 bytes.", ONE | {"flags": FIRST, "length": 8193}),
+    ("length", "DATA", b"8 bytes.", ONE | {"flags": FIRST, "length": 24577}),
     ("offset", "DATA", b"8 bytes.", ONE | {"flags": LAST, "offset": 1}),
     ("offset", "BODY", b"8 bytes.", INITIATOR | {"channel": 1, "offset": 2**64 - 4, "length": 2**64 - 1}),
     ("offset", "PUT", b"8 bytes.", ONE | {"offset": 2**64 - 4}),

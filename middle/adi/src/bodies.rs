@@ -56,6 +56,10 @@ fn key(from: Address, name: u64) -> Key {
 }
 
 impl Carrier for RawPort<Bodies> {
+    fn system_max(&mut self, to: Address) -> usize {
+        RawPort::system_max(self, to)
+    }
+
     #[inline]
     fn send_system(
         &mut self,

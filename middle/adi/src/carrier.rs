@@ -12,6 +12,9 @@ use crate::memory::Memory;
 /// [`Error::QueueFull`] of any of them means that nothing has happened, and that it is to be tried again later. Sending says so
 /// as long as the end of a peer is to be told: what would be sent belongs to the old connection, and would go by a new one.
 pub trait Carrier {
+    /// Longest message that the system channel takes to this peer now, at least [`SYSTEM_MAX`](bcl_types::SYSTEM_MAX) bytes.
+    fn system_max(&mut self, to: Address) -> usize;
+
     /// Sends a message to the system channel, which is copied. True: it has left, and is not spoken of again. False: its end
     /// will be told, with this `life`.
     fn send_system(

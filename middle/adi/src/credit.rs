@@ -13,7 +13,7 @@ const SHARE: u32 = 256;
 /// What an eager message costs.
 #[inline]
 pub fn charge(len_bytes: usize) -> u32 {
-    // At most SYSTEM_MAX.
+    // At most LONG_SYSTEM_MAX.
     len_bytes as u32 + CHARGE_BYTES
 }
 

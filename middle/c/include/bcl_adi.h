@@ -45,7 +45,7 @@ extern "C" {
 /* --------------------------------------------------------------------------------------------- endpoints */
 
 #define BCL_ADI_SPACES 4       /* messages of different spaces never meet the same receives; 0 to 3 */
-#define BCL_ADI_EAGER_MAX 8176 /* longest message that can be injected, and that waits at a receiver who has not asked for it */
+#define BCL_ADI_EAGER_MAX 8176 /* longest message that can be injected */
 #define BCL_ADI_SHORT_MAX 8128 /* longest one-sided operation that is done in order, and most that an atomic one takes */
 
 /** An endpoint. Only BCL knows what is inside. */

@@ -56,8 +56,8 @@ pub const PROTOCOL: u32 = 1 << 31 | 0x0042_434c;
 /// Its version.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// Bytes that are sent without the program having to keep them: what leaves in one small message, headers aside.
-pub const INJECT_SIZE: usize = 4096;
+/// Bytes that are sent without the program having to keep them: what is sent, or written, in one system message at most.
+pub const INJECT_SIZE: usize = 8128;
 /// Places in a peer's memory that one operation is for.
 pub const RMA_IOV_LIMIT: usize = 1;
 /// Operations under way, as many as a port has room for; and as few as a program gets that has no wish.

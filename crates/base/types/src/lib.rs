@@ -23,6 +23,10 @@ pub use random::{Random, scrambled};
 /// Longest message of the system channel, in bytes ([SEM-4.1]).
 pub const SYSTEM_MAX: usize = 8192;
 
+/// Longest message of the system channel between ports whose middle layers take it, in bytes ([WIRE-6.8]). Between nodes it costs less
+/// to copy that much than to send an announcement and an answer.
+pub const LONG_SYSTEM_MAX: usize = 24 << 10;
+
 /// Longest message of a normal channel that leaves at once, in bytes, on whatever tier; a longer one may be announced, and
 /// wait for a buffer.
 pub const EAGER_MAX: usize = 8192;

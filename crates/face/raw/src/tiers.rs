@@ -92,6 +92,15 @@ impl<N: Tier, F: Tier> Tiers<N, F> {
         !(near.knows(peer) || (!comes_from_afar() && near.finds(peer)))
     }
 
+    /// Longest system message that this peer takes now.
+    pub fn system_max(&mut self, to: Address, up: &mut impl Books) -> usize {
+        let is_far = self.route(to, up) == Some(true);
+        match self.far.as_mut().filter(|_| is_far) {
+            Some(far) => far.system_max(to, up),
+            None => self.near.system_max(to, up),
+        }
+    }
+
     #[inline]
     pub fn send_system<U: Books>(
         &mut self,

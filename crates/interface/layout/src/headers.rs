@@ -96,7 +96,7 @@ fn packets(claims: &mut Claims) {
         ("MAGIC", bcl_wire::MAGIC.into()),
         ("VERSION", bcl_wire::VERSION.into()),
         ("PAYLOAD_MAX", bcl_wire::PAYLOAD_MAX),
-        ("SYSTEM_MAX", bcl_types::SYSTEM_MAX),
+        ("LONG_SYSTEM_MAX", bcl_types::LONG_SYSTEM_MAX),
         ("PUSHED_MAX", bcl_wire::PUSHED_MAX as usize),
         ("SLOTS", bcl_wire::SLOTS.into()),
         ("UDP_PORT_OFFSET", bcl_wire::udp_port::UDP_BASE.into()),

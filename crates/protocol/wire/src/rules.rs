@@ -1,7 +1,7 @@
 //! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.11]).
 
 use crate::body::{AckBody, AtomicBody, Setup};
-use bcl_types::SYSTEM_MAX;
+use bcl_types::LONG_SYSTEM_MAX;
 
 use crate::header::{HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, SLOTS};
 use crate::kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
@@ -140,7 +140,7 @@ fn of_data(header: &Header) -> Option<&'static str> {
         (false, false) => Flags::NONE,
     };
     let longest = match header.channel {
-        0 => SYSTEM_MAX as u64,
+        0 => LONG_SYSTEM_MAX as u64,
         _ => PUSHED_MAX,
     };
     first_broken([

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_os::sync::Ordering;
-use bcl_types::{Address, OpId};
+use bcl_types::{Address, OpId, SYSTEM_MAX};
 use rustix::io::Errno;
 
 use crate::handles::{LinkInfo, MessageId, NormalSend, SystemHandle, Target};
@@ -25,7 +25,12 @@ pub trait Tier {
     /// Whether a connection with this peer can be attempted.
     fn finds(&self, peer: Address) -> bool;
 
-    /// Sends a system message (at most [`SYSTEM_MAX`](bcl_types::SYSTEM_MAX) bytes) and 64 bits with it, which makes contact
+    /// Longest system message that this peer takes now; [`SYSTEM_MAX`] without a connection.
+    fn system_max(&mut self, _to: Address, _up: &mut impl Upcalls) -> usize {
+        SYSTEM_MAX
+    }
+
+    /// Sends a system message (at most [`system_max`](Self::system_max) bytes) and 64 bits with it, which makes contact
     /// if need be. True: it is on its way and no completion follows. False: a copy waits under the name that `name` gives
     /// it, and `sent` will be called.
     fn send_system<U: Upcalls>(

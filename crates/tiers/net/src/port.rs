@@ -67,6 +67,10 @@ impl Tier for NetPort {
         self.station.inspect(|engine| engine.finds(peer))
     }
 
+    fn system_max(&mut self, to: Address, up: &mut impl Upcalls) -> usize {
+        self.station.visit(up, |engine, _| engine.system_max(to))
+    }
+
     #[inline]
     fn send_system<U: Upcalls>(
         &mut self,

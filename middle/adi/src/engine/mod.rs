@@ -26,7 +26,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use bcl_raw::slab::Slab;
-use bcl_types::{Address, SYSTEM_MAX};
+use bcl_types::{Address, LONG_SYSTEM_MAX};
 
 use crate::completion::{Completion, Ended};
 use crate::credit::Budget;
@@ -78,7 +78,7 @@ pub struct Engine {
     /// Messages that are kept for programs whose sends are complete; and their bytes.
     kept: usize,
     kept_bytes: usize,
-    scratch: Box<[u8; SYSTEM_MAX]>,
+    scratch: Box<[u8; LONG_SYSTEM_MAX]>,
     /// Of atomic operations.
     elements: Vec<u8>,
 }
@@ -111,7 +111,7 @@ impl Engine {
             unasked: 0,
             kept: 0,
             kept_bytes: 0,
-            scratch: Box::new([0; SYSTEM_MAX]),
+            scratch: Box::new([0; LONG_SYSTEM_MAX]),
             elements: Vec::new(),
             regions: Arc::default(),
             requests: 0,

@@ -8,7 +8,7 @@ use super::{Completion, Ended, Engine};
 use crate::carrier::Carrier;
 use crate::credit::charge;
 use crate::error::Error;
-use crate::header::{Comes, EAGER_MAX, Envelope, Kind, SPACES};
+use crate::header::{Comes, EAGER_MAX, Envelope, HEADER_MAX, Kind, LONG_EAGER_MAX, SPACES};
 use crate::matching::PeerNumber;
 use crate::memory::Memory;
 use crate::peers::Task;
@@ -121,7 +121,15 @@ impl Engine {
             return Err(Error::Again { to: send.to });
         }
         let len_bytes = send.memory.len_bytes();
-        if len_bytes <= EAGER_MAX && send.when != When::Delivered {
+        let goes_whole = match send.when {
+            When::Delivered => false,
+            When::Reusable if len_bytes > EAGER_MAX => {
+                len_bytes <= LONG_EAGER_MAX && len_bytes + HEADER_MAX <= carrier.system_max(send.to)
+            }
+            When::Reusable | When::Injected => len_bytes <= EAGER_MAX,
+        };
+        let peer = &mut self.peers[to];
+        if goes_whole {
             let charge = charge(len_bytes);
             // What there is credit for goes first to what was sent before.
             if peer.held.is_empty() && peer.credit.spend(charge) {

@@ -206,7 +206,7 @@ impl Engine {
             limit: peer.grant.tell(),
             kind,
         };
-        let mut len_bytes = header.write(&mut self.scratch);
+        let mut len_bytes = header.write(&mut self.scratch[..]);
         if let Some(payload) = payload {
             let behind = &mut self.scratch[len_bytes..len_bytes + payload.len_bytes()];
             // SAFETY: by the contract.

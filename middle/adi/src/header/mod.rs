@@ -5,7 +5,7 @@ pub mod one_sided;
 #[cfg(test)]
 mod tests;
 
-use bcl_types::SYSTEM_MAX;
+use bcl_types::{LONG_SYSTEM_MAX, SYSTEM_MAX};
 
 use one_sided::OneSided;
 
@@ -13,8 +13,12 @@ use one_sided::OneSided;
 const VERSION: u8 = 1;
 /// Spaces in which receives and messages find each other ([ADI-1.3]).
 pub const SPACES: usize = 4;
-/// Longest message that leaves whole on the system channel.
-pub const EAGER_MAX: usize = SYSTEM_MAX - 16;
+/// Longest message that leaves whole on the system channel, to whomever.
+pub const EAGER_MAX: usize = SYSTEM_MAX - HEADER_MAX;
+/// The same, to a peer that takes long ones.
+pub const LONG_EAGER_MAX: usize = LONG_SYSTEM_MAX - HEADER_MAX;
+/// Longest header of a message that leaves whole.
+pub const HEADER_MAX: usize = 16;
 
 const HAS_DATA: u8 = 0x10;
 /// It comes unasked.
@@ -98,7 +102,7 @@ pub struct Envelope {
 impl Header {
     /// Writes it to the beginning of a message, and says how long it is.
     #[inline]
-    pub fn write(&self, to: &mut [u8; SYSTEM_MAX]) -> usize {
+    pub fn write(&self, to: &mut [u8]) -> usize {
         let mut writer = Writer { to, len_bytes: 8 };
         let (number, flags) = match self.kind {
             Kind::Eager(envelope) => {
@@ -153,7 +157,7 @@ impl Header {
 
 /// Writes words behind each other.
 struct Writer<'a> {
-    to: &'a mut [u8; SYSTEM_MAX],
+    to: &'a mut [u8],
     len_bytes: usize,
 }
 

@@ -181,6 +181,10 @@ impl Wire {
 }
 
 impl Carrier for Wire {
+    fn system_max(&mut self, to: Address) -> usize {
+        self.port.endpoint.system_max(to)
+    }
+
     fn send_system(
         &mut self,
         to: Address,

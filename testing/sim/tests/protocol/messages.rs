@@ -3,7 +3,7 @@
 use bcl_proto::Span;
 use bcl_sim::net::Faults;
 use bcl_sim::port::{Heard, address};
-use bcl_types::OpError;
+use bcl_types::{LONG_SYSTEM_MAX, OpError, SYSTEM_MAX};
 
 use crate::world::{World, faults};
 
@@ -253,4 +253,46 @@ fn unreliable_messages_come_at_most_once() {
         }
     }
     assert!((250..500).contains(&seen.len()), "{}", seen.len());
+}
+
+fn system_max(world: &mut World, from: usize, to: usize) -> usize {
+    world.hosts[from].endpoint.system_max(address(to))
+}
+
+#[test]
+fn long_system_messages_arrive_as_others_do() {
+    const LENS: [usize; 5] = [LONG_SYSTEM_MAX, 10, SYSTEM_MAX + 1, 16_400, 8];
+    for seed in 0..60 {
+        let mut world = World::new(2, seed);
+        assert_eq!(system_max(&mut world, 0, 1), SYSTEM_MAX, "no contact yet");
+        world.send_system(0, 1, b"up");
+        world.run(Span::from_ms(20));
+        world.take_system(1);
+        assert_eq!(system_max(&mut world, 0, 1), LONG_SYSTEM_MAX);
+        world.set_faults(faults([0, 50, 300][seed as usize % 3]));
+        for (k, len) in LENS.into_iter().cycle().enumerate().take(40) {
+            world.send_system(0, 1, &content(0, k, len));
+            world.run(Span::from_us(seed));
+        }
+        let mut received = 0;
+        world.run_until(Span::from_ms(60_000), |world| {
+            for bytes in world.take_system(1) {
+                let expected = content(0, received, LENS[received % LENS.len()]);
+                assert!(bytes == expected, "seed {seed}, message {received}");
+                received += 1;
+            }
+            received == 40
+        });
+    }
+}
+
+#[test]
+fn a_port_with_an_interface_program_takes_no_long_ones() {
+    let mut world = World::with_front(4);
+    world.send_system(0, 1, b"up");
+    world.run(Span::from_ms(20));
+    assert_eq!(system_max(&mut world, 0, 1), SYSTEM_MAX);
+    assert!(!world.send_system(0, 1, &content(0, 0, SYSTEM_MAX + 1)));
+    world.run(Span::from_ms(20));
+    assert_eq!(world.take_system(1), [b"up"]);
 }

@@ -24,7 +24,7 @@ fn what_is_not_there_is_refused_by_name() {
         ep(hints).auth_key_size = 16
     });
     check(Ok(()), |hints| tx(hints).inject_size = INJECT_SIZE);
-    check(Err("tx_attr.inject_size is 4097, and 4096"), |hints| {
+    check(Err("tx_attr.inject_size is 8129, and 8128"), |hints| {
         tx(hints).inject_size = INJECT_SIZE + 1
     });
     check(Err("tx_attr.size"), |hints| tx(hints).size = TX_SIZE + 1);

@@ -93,7 +93,8 @@ impl<M: Matcher> RawPort<M> {
     fn after_watched_poll(&mut self, found: bool) {
         if !found && !self.state.has_events() {
             let rung = self.rang_myself
-                || (self.polls.is_multiple_of(POLLS_PER_BELL_CHECK) && self.tiers.shared().was_rung());
+                || (self.polls.is_multiple_of(POLLS_PER_BELL_CHECK)
+                    && self.tiers.shared().was_rung());
             if rung || !self.tiers.is_armed() {
                 self.wake();
             }

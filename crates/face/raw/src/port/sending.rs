@@ -23,6 +23,9 @@ impl<M: Matcher> RawPort<M> {
         immediate: u64,
         cookie: u64,
     ) -> Result<(), Error> {
+        if data.len() > SYSTEM_MAX {
+            return Err(too_long_for_system(data.len(), SYSTEM_MAX));
+        }
         if self.start_system(to, data, immediate, cookie)? {
             self.state.sent_at_once(to, cookie, data.len() as u64);
             self.mind_watchers();
@@ -30,7 +33,14 @@ impl<M: Matcher> RawPort<M> {
         Ok(())
     }
 
-    /// As [`send_system`](Self::send_system), but a message that leaves at once, as most do, has no event. True: it has.
+    /// Longest message that [`start_system`](Self::start_system) sends to this peer now: [`SYSTEM_MAX`], or
+    /// [`LONG_SYSTEM_MAX`](bcl_types::LONG_SYSTEM_MAX) if there is a connection over which long ones go.
+    pub fn system_max(&mut self, to: Address) -> usize {
+        self.tiers.system_max(to, &mut self.state)
+    }
+
+    /// As [`send_system`](Self::send_system), but a message that leaves at once, as most do, has no event. True: it has. And it
+    /// may be as long as [`system_max`](Self::system_max) says: for ports whose peers know of that.
     #[inline]
     pub fn start_system(
         &mut self,
@@ -42,10 +52,10 @@ impl<M: Matcher> RawPort<M> {
         self.check_room()?;
         check_peer(to)?;
         if data.len() > SYSTEM_MAX {
-            return Err(Error::invalid(format!(
-                "{} bytes for the system channel, which takes at most {SYSTEM_MAX}: use a normal channel",
-                data.len()
-            )));
+            let longest = self.system_max(to);
+            if data.len() > longest {
+                return Err(too_long_for_system(data.len(), longest));
+            }
         }
         let name = |state: &mut State<M>| state.ops.insert(Op::new(cookie, None));
         let sent = self
@@ -185,4 +195,10 @@ impl<M: Matcher> RawPort<M> {
         self.mind_watchers();
         Ok(())
     }
+}
+
+fn too_long_for_system(len_bytes: usize, longest: usize) -> Error {
+    Error::invalid(format!(
+        "{len_bytes} bytes for the system channel, which takes at most {longest}: use a normal channel"
+    ))
 }

@@ -27,7 +27,7 @@ pub mod timers;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bcl_types::{Address, Cause, OpError};
+use bcl_types::{Address, Cause, LONG_SYSTEM_MAX, OpError, SYSTEM_MAX};
 use bcl_wire::{Answerer, CheckKey, JobKeys, verify};
 
 use crate::common::Context;
@@ -287,6 +287,14 @@ impl Connection {
     fn answerer(&self) -> Answerer {
         let agreed = self.agreed.as_ref();
         agreed.map_or(Answerer::Program, |agreed| agreed.answerer)
+    }
+
+    /// Longest system message that the peer takes. An interface program has no room for long ones.
+    pub fn system_max(&self) -> usize {
+        match self.is_up() && self.answerer() == Answerer::Program {
+            true => LONG_SYSTEM_MAX,
+            false => SYSTEM_MAX,
+        }
     }
 
     /// Whether a packet is one of the peer's.

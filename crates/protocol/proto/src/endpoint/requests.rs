@@ -60,7 +60,16 @@ impl Endpoint {
         Attempt::new(now, self.attempts, self.common.secrets.next())
     }
 
-    /// Sends a system message of at most [`SYSTEM_MAX`] bytes, and with it 64 bits. True: it is complete, a copy was made.
+    /// Longest system message that this peer takes now ([WIRE-6.8]).
+    pub fn system_max(&mut self, to: Address) -> usize {
+        let connection = self
+            .connections
+            .find(to)
+            .and_then(|place| self.connections.get(place));
+        connection.map_or(SYSTEM_MAX, Connection::system_max)
+    }
+
+    /// Sends a system message of at most [`system_max`](Self::system_max) bytes, and with it 64 bits. True: it is complete, a copy was made.
     /// False: a copy waits under the name that `name` gives it, and `sent` will be called.
     #[inline]
     pub fn send_system<U: Upcalls>(
@@ -77,7 +86,7 @@ impl Endpoint {
         let place = self.reach(now, to, up);
         let Some((place, connection)) = place
             .and_then(|place| Some((place, self.connections.get_mut(place)?)))
-            .filter(|_| data.len() <= SYSTEM_MAX)
+            .filter(|(_, connection)| data.len() <= connection.system_max())
         else {
             let op = name(up);
             up.sent(to, 0, op, len_bytes, Err(OpError::Unreachable));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bcl_types::{Address, OpError, SYSTEM_MAX};
+use bcl_types::{Address, LONG_SYSTEM_MAX, OpError, SYSTEM_MAX};
 use bcl_wire::{FinStatus, Flags, Header, Kind, PUSHED_MAX};
 
 use super::Class;
@@ -122,7 +122,9 @@ impl Inbox {
         }
         let class = Class::of_channel(header.channel);
         let longest = match class {
-            Class::System => SYSTEM_MAX as u64,
+            // What an interface program takes has room that was kept free for it.
+            Class::System if self.is_entered => SYSTEM_MAX as u64,
+            Class::System => LONG_SYSTEM_MAX as u64,
             Class::Normal => PUSHED_MAX,
         };
         if header.length > longest || header.place() != 0 {

@@ -11,6 +11,10 @@ use crate::lent::Memory;
 use crate::names;
 
 impl Engine {
+    pub fn system_max(&mut self, to: Address) -> usize {
+        self.endpoint.system_max(to)
+    }
+
     pub fn send_system<U: Upcalls>(
         &mut self,
         to: Address,

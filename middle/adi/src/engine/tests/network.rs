@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use bcl_raw::Error;
 use bcl_raw::slab::Id;
-use bcl_types::{Address, OpError};
+use bcl_types::{Address, LONG_SYSTEM_MAX, OpError, SYSTEM_MAX};
 
 use crate::carrier::Carrier;
 use crate::memory::Memory;
@@ -94,6 +94,14 @@ impl Socket {
 }
 
 impl Carrier for Socket {
+    /// Some take long ones.
+    fn system_max(&mut self, to: Address) -> usize {
+        match end_of(to) % 2 {
+            0 => SYSTEM_MAX,
+            _ => LONG_SYSTEM_MAX,
+        }
+    }
+
     fn send_system(
         &mut self,
         to: Address,
