@@ -56,11 +56,12 @@ impl SimPort {
         }
     }
 
-    /// A datagram has come to the socket.
+    /// A datagram has come to the socket. The program has nothing to answer, and looks again at once.
     pub fn receive(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) {
         let path = Path { to: from, rail: 0 };
         self.endpoint
             .handle(Time(now_ns), path, bytes, &mut self.memory);
+        self.endpoint.on_turn(Time(now_ns), &mut self.memory);
         self.manage(now_ns);
     }
 

@@ -13,6 +13,10 @@ pub struct Acks {
     unacknowledged: u32,
     deadline: Option<Time>,
     is_due: bool,
+    /// So many packets have come that the sender is to be told, unless the program has something for it just now.
+    is_owed: bool,
+    /// The endpoint will come back to that.
+    is_noted: bool,
     /// When the newest packet came that is not acknowledged.
     newest_at: Time,
     /// For how long nobody had looked before one of them was taken.
@@ -25,11 +29,26 @@ impl Acks {
     pub fn on_taken(&mut self, now: Time, at_once: bool) {
         self.unacknowledged += 1;
         self.newest_at = now;
-        if at_once || self.unacknowledged >= TOGETHER {
-            self.is_due = true;
-        } else {
+        self.is_due |= at_once;
+        self.is_owed |= self.unacknowledged >= TOGETHER;
+        if !self.is_due {
             self.deadline.get_or_insert(now + PATIENCE);
         }
+    }
+
+    /// Whether the endpoint has to come back, in the next turn, and has not been told so.
+    #[inline]
+    pub fn is_to_be_noted(&mut self) -> bool {
+        let is_news = self.is_owed && !self.is_noted;
+        self.is_noted |= is_news;
+        is_news
+    }
+
+    /// The endpoint has come back.
+    #[inline]
+    pub fn on_next_turn(&mut self) {
+        self.is_noted = false;
+        self.is_due |= std::mem::take(&mut self.is_owed);
     }
 
     /// Packets are taken for which nobody had looked so long: the sender is told at once that they were not under way meanwhile.
@@ -89,6 +108,47 @@ impl Acks {
         self.unacknowledged = 0;
         self.deadline = None;
         self.is_due = false;
+        self.is_owed = false;
         self.away = Span::ZERO;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time(1_000_000);
+
+    fn after_many() -> Acks {
+        let mut acks = Acks::default();
+        for _ in 0..TOGETHER {
+            acks.on_taken(NOW, false);
+        }
+        acks
+    }
+
+    #[test]
+    fn many_packets_are_acknowledged_when_the_next_are_looked_for() {
+        let mut acks = after_many();
+        assert!(!acks.is_due() && acks.is_to_be_noted() && !acks.is_to_be_noted());
+        acks.on_next_turn();
+        assert!(acks.is_due() && !acks.is_to_be_noted());
+    }
+
+    #[test]
+    fn what_the_program_has_sent_took_it_along() {
+        let mut acks = after_many();
+        assert!(acks.is_to_be_noted());
+        acks.on_sent();
+        acks.on_next_turn();
+        assert!(!acks.is_due() && acks.deadline().is_none());
+    }
+
+    /// As where the program sleeps before it looks again.
+    #[test]
+    fn time_has_them_acknowledged_as_well() {
+        let mut acks = after_many();
+        acks.on_time(NOW + PATIENCE);
+        assert!(acks.is_due());
     }
 }

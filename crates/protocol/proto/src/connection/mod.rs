@@ -297,6 +297,18 @@ impl Connection {
         }
     }
 
+    /// Whether the endpoint has to come back in the next turn: then [`on_next_turn`](Self::on_next_turn).
+    #[inline]
+    pub fn wants_next_turn(&mut self) -> bool {
+        self.acks.is_to_be_noted()
+    }
+
+    /// The program has had the time to answer what came.
+    #[inline]
+    pub fn on_next_turn(&mut self) {
+        self.acks.on_next_turn();
+    }
+
     /// Whether a packet is one of the peer's.
     #[inline]
     pub fn believes(&mut self, datagram: &[u8]) -> bool {

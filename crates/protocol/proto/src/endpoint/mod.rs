@@ -54,6 +54,8 @@ pub struct Endpoint {
     ready: VecDeque<(u32, u32)>,
     /// Packets that the first has sent in its turn.
     turn_packets: u32,
+    /// Connections, by place and id, to come back to in the next turn.
+    next_turn: Vec<(u32, u32)>,
     /// A connection whose packets were taken, and of which nothing has followed yet.
     unsettled: Option<u32>,
     /// Answers that belong to no connection.
@@ -96,6 +98,7 @@ impl Endpoint {
             timers: BinaryHeap::new(),
             ready: VecDeque::new(),
             turn_packets: 0,
+            next_turn: Vec::new(),
             unsettled: None,
             replies: VecDeque::new(),
             mint,
@@ -149,11 +152,33 @@ impl Endpoint {
         let Some(connection) = self.connections.get_mut(place) else {
             return;
         };
+        if connection.wants_next_turn() {
+            self.next_turn.push((place, connection.id));
+        }
         if !connection.is_queued && connection.is_ready(now) {
             connection.is_queued = true;
             self.ready.push_back((place, connection.id));
         }
         self.set_timer(place, now);
+    }
+
+    /// The driver looks for packets again: whoever was to answer those of before has had the time to. True: there may be
+    /// something to send.
+    #[inline]
+    pub fn on_turn(&mut self, now: Time, up: &mut impl Upcalls) -> bool {
+        !self.next_turn.is_empty() && self.come_back(now, up)
+    }
+
+    fn come_back(&mut self, now: Time, up: &mut impl Upcalls) -> bool {
+        while let Some((place, id)) = self.next_turn.pop() {
+            if let Some(connection) = self.connections.get_mut(place)
+                && connection.id == id
+            {
+                connection.on_next_turn();
+                self.follow_up(place, now, Ok(()), up);
+            }
+        }
+        true
     }
 
     #[inline]

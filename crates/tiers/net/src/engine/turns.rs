@@ -29,6 +29,10 @@ impl Engine {
     #[inline]
     pub fn turn(&mut self, look: Look, up: &mut impl Upcalls) -> bool {
         let mut at = now();
+        let bridge = bridge!(self, up);
+        if self.endpoint.on_turn(at, bridge) {
+            self.flush(at, up);
+        }
         let was_away = self.endpoint.was_away(at.since(self.looked_at));
         let mut packets = self.receive(at, look, up);
         let moved = packets > 0;
