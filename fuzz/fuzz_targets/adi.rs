@@ -7,7 +7,7 @@ use bcl_adi::{
     Access, Address, Atomic, Carrier, Datum, Ended, Engine, Function, Id, Memory, OneSided,
     OpError, PortError, Receive, Region, Send, Source, Wanted, What, When,
 };
-use bcl_types::Cause;
+use bcl_types::{Cause, LONG_SYSTEM_MAX, SYSTEM_MAX};
 
 const PEERS: usize = 3;
 
@@ -35,6 +35,14 @@ impl Port {
 }
 
 impl Carrier for Port {
+    /// Some peers take long ones.
+    fn system_max(&mut self, to: Address) -> usize {
+        match to.port % 2 {
+            0 => LONG_SYSTEM_MAX,
+            _ => SYSTEM_MAX,
+        }
+    }
+
     fn send_system(
         &mut self,
         to: Address,
