@@ -55,6 +55,10 @@ impl Endpoint {
     /// # Errors
     /// As [`Options::open`].
     pub fn open(options: Options) -> Result<Self, Error> {
+        let options = Options {
+            takes_long: true,
+            ..options
+        };
         let port = options.open_with(Bodies::default())?;
         let first_name = RandomState::new().hash_one(0) as u32;
         let address = port.address();

@@ -22,6 +22,7 @@ pub struct TierConfig {
     pub device: Option<Device>,
     pub copy_mode: CopyMode,
     pub dead_after: Duration,
+    pub takes_long: bool,
     /// Whether the job has a key of its own, and not the one of its user, which is no secret.
     pub has_key: bool,
 }
@@ -62,6 +63,7 @@ pub fn open(port: &PortConfig, tiers: &TierConfig) -> Result<PortTiers, Error> {
 fn open_net(port: &PortConfig, tiers: &TierConfig) -> Result<(Opening, Option<NetPort>), Error> {
     let config = NetConfig {
         dead_after: tiers.dead_after,
+        takes_long: tiers.takes_long,
         interception: match tiers.device {
             None => Interception::IfPossible,
             Some(Device::Xdp) => Interception::Always,

@@ -41,6 +41,9 @@ pub struct Options {
     pub device: Option<Option<Device>>,
     /// After which silence a peer on another node is given up (`BCL_DEAD_AFTER_MS`).
     pub dead_after: Option<Duration>,
+    /// Its program takes long system messages, of [`LONG_SYSTEM_MAX`](bcl_types::LONG_SYSTEM_MAX) bytes, and so do those of all its
+    /// peers. Others may count on [`SYSTEM_MAX`](crate::SYSTEM_MAX): to them a long one breaks the protocol.
+    pub takes_long: bool,
 }
 
 impl Options {
@@ -78,6 +81,7 @@ impl Options {
                 }
                 None => dead_after_from(std::env::var("BCL_DEAD_AFTER_MS").ok().as_deref())?,
             },
+            takes_long: self.takes_long,
             has_key: self.key.is_some() || JobKey::is_given_in_env(),
         };
         let tiers = open::open(&self.resolve()?, &tiers)?;

@@ -1,6 +1,6 @@
 //! What an endpoint is told when it is made.
 
-use bcl_types::Address;
+use bcl_types::{Address, LONG_SYSTEM_MAX, SYSTEM_MAX};
 use bcl_wire::Answerer;
 
 use crate::time::Span;
@@ -27,6 +27,8 @@ pub struct Config {
     pub stash_bytes: usize,
     /// Memory for copies of system messages to one peer whose sends are already complete.
     pub send_buffer_bytes: usize,
+    /// Whether its program knows of long system messages, and so do those of its peers ([WIRE-6.8]).
+    pub takes_long: bool,
     /// Normal messages of one peer that may wait for a buffer; more wait at the sender.
     pub waiting_max: u32,
     /// Length of the ring of the interface program that is to take this port's packets; 0 if there is none. The
@@ -40,6 +42,14 @@ impl Config {
     /// Whether an interface program is to take this port's packets.
     pub fn has_interface(&self) -> bool {
         self.interface_ring_bytes > 0
+    }
+
+    /// Longest system message that it takes. An interface program has no room for long ones.
+    pub fn system_max(&self) -> usize {
+        match self.takes_long && !self.has_interface() {
+            true => LONG_SYSTEM_MAX,
+            false => SYSTEM_MAX,
+        }
     }
 
     /// Who answers for this port, as peers are told.
@@ -65,6 +75,7 @@ impl Config {
             pool_bytes: 4 << 20,
             stash_bytes: 256 << 10,
             send_buffer_bytes: 256 << 10,
+            takes_long: false,
             waiting_max: 4096,
             interface_ring_bytes: 0,
             interface_takes_singly: false,

@@ -111,6 +111,7 @@ impl Party for SimPort {
         let incarnation = 1 + u64::from(setup.life);
         let mut config = Config::new(address(setup.seat), incarnation, seed);
         config.dead_after = Span(setup.dead_after_ns);
+        config.takes_long = true;
         let front = (setup.interfaces && !random.one_in(3))
             .then(|| Front::with_whims(PORT, &setup.key, random.fork()));
         let mut memory = Memory::new(setup.addresses.clone());

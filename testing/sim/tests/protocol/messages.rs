@@ -3,9 +3,9 @@
 use bcl_proto::Span;
 use bcl_sim::net::Faults;
 use bcl_sim::port::{Heard, address};
-use bcl_types::{LONG_SYSTEM_MAX, OpError, SYSTEM_MAX};
+use bcl_types::{Cause, LONG_SYSTEM_MAX, OpError, SYSTEM_MAX};
 
-use crate::world::{World, faults};
+use crate::world::{KEY, World, faults};
 
 /// The k-th system message from a host.
 fn content(host: usize, k: usize, len: usize) -> Vec<u8> {
@@ -263,7 +263,7 @@ fn system_max(world: &mut World, from: usize, to: usize) -> usize {
 fn long_system_messages_arrive_as_others_do() {
     const LENS: [usize; 5] = [LONG_SYSTEM_MAX, 10, SYSTEM_MAX + 1, 16_400, 8];
     for seed in 0..60 {
-        let mut world = World::new(2, seed);
+        let mut world = World::with(2, seed, |_, config| config.takes_long = true);
         assert_eq!(system_max(&mut world, 0, 1), SYSTEM_MAX, "no contact yet");
         world.send_system(0, 1, b"up");
         world.run(Span::from_ms(20));
@@ -286,13 +286,26 @@ fn long_system_messages_arrive_as_others_do() {
     }
 }
 
+/// Who counts on the usual limit gets nothing longer, whatever a peer says of itself.
 #[test]
-fn a_port_with_an_interface_program_takes_no_long_ones() {
-    let mut world = World::with_front(4);
+fn a_long_system_message_to_another_port_breaks_the_protocol() {
+    let mut world = World::with(2, 4, |host, config| config.takes_long = host == 0);
     world.send_system(0, 1, b"up");
     world.run(Span::from_ms(20));
-    assert_eq!(system_max(&mut world, 0, 1), SYSTEM_MAX);
-    assert!(!world.send_system(0, 1, &content(0, 0, SYSTEM_MAX + 1)));
+    assert_eq!(system_max(&mut world, 1, 0), SYSTEM_MAX);
+    world.send_system(0, 1, &content(0, 0, SYSTEM_MAX + 1));
+    world.run(Span::from_ms(20));
+    let gone = Heard::Gone(address(0), Cause::Protocol);
+    assert!(world.hosts[1].memory.heard.contains(&gone));
+    assert_eq!(world.take_system(1), [b"up"]);
+}
+
+#[test]
+fn a_port_with_an_interface_program_takes_no_long_ones() {
+    let mut world = World::with(2, 4, |_, config| config.takes_long = true);
+    world.put_front(1, &KEY);
+    world.send_system(0, 1, b"up");
     world.run(Span::from_ms(20));
     assert_eq!(world.take_system(1), [b"up"]);
+    assert_eq!(system_max(&mut world, 0, 1), SYSTEM_MAX);
 }

@@ -289,9 +289,9 @@ impl Connection {
         agreed.map_or(Answerer::Program, |agreed| agreed.answerer)
     }
 
-    /// Longest system message that the peer takes. An interface program has no room for long ones.
-    pub fn system_max(&self) -> usize {
-        match self.is_up() && self.answerer() == Answerer::Program {
+    /// Longest system message that the peer takes, which is of our port's kind.
+    pub fn system_max(&self, config: &Config) -> usize {
+        match config.takes_long && self.is_up() && self.answerer() == Answerer::Program {
             true => LONG_SYSTEM_MAX,
             false => SYSTEM_MAX,
         }

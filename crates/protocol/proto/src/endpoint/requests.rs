@@ -66,7 +66,8 @@ impl Endpoint {
             .connections
             .find(to)
             .and_then(|place| self.connections.get(place));
-        connection.map_or(SYSTEM_MAX, Connection::system_max)
+        let config = &self.common.config;
+        connection.map_or(SYSTEM_MAX, |connection| connection.system_max(config))
     }
 
     /// Sends a system message of at most [`system_max`](Self::system_max) bytes, and with it 64 bits. True: it is complete, a copy was made.
@@ -86,7 +87,7 @@ impl Endpoint {
         let place = self.reach(now, to, up);
         let Some((place, connection)) = place
             .and_then(|place| Some((place, self.connections.get_mut(place)?)))
-            .filter(|(_, connection)| data.len() <= connection.system_max())
+            .filter(|(_, connection)| data.len() <= connection.system_max(&self.common.config))
         else {
             let op = name(up);
             up.sent(to, 0, op, len_bytes, Err(OpError::Unreachable));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bcl_types::{Address, LONG_SYSTEM_MAX, OpError, SYSTEM_MAX};
+use bcl_types::{Address, OpError};
 use bcl_wire::{FinStatus, Flags, Header, Kind, PUSHED_MAX};
 
 use super::Class;
@@ -122,9 +122,7 @@ impl Inbox {
         }
         let class = Class::of_channel(header.channel);
         let longest = match class {
-            // What an interface program takes has room that was kept free for it.
-            Class::System if self.is_entered => SYSTEM_MAX as u64,
-            Class::System => LONG_SYSTEM_MAX as u64,
+            Class::System => cx.common.config.system_max() as u64,
             Class::Normal => PUSHED_MAX,
         };
         if header.length > longest || header.place() != 0 {

@@ -27,6 +27,8 @@ use crate::udp::UdpSource;
 pub struct NetConfig {
     /// A peer is given up after so much silence.
     pub dead_after: Duration,
+    /// Its program, and those of its peers, know of long system messages.
+    pub takes_long: bool,
     /// Who takes the packets.
     pub interception: Interception,
 }
@@ -123,6 +125,7 @@ impl Engine {
         };
         let mut protocol = Config::new(own, wall_clock_ns(), seed()?);
         protocol.dead_after = Span(config.dead_after.as_nanos() as u64);
+        protocol.takes_long = config.takes_long;
         let (interface, udp) = match interface {
             Some(Intercepted {
                 interface,

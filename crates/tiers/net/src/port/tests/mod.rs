@@ -47,6 +47,7 @@ fn open(dead_after: Duration) -> End<NetPort> {
     let shared = Arc::new(Shared::new(unused_address(), friends).unwrap());
     let config = NetConfig {
         dead_after,
+        takes_long: false,
         interception: Interception::Never,
     };
     let port = NetPort::open(&shared, config).unwrap();
