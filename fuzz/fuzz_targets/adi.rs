@@ -359,6 +359,7 @@ impl World {
             context: self.last_context,
             mark: 0,
             quiet: false,
+            injects: how & 0x40 != 0,
         };
         // SAFETY: as of `send`.
         if unsafe { self.engine.one_sided(&mut self.port, asked) }.is_ok() {

@@ -112,7 +112,7 @@ static void every_way_to_send(void) {
     CHECK(ended(other, BCL_ADI_RECEIVED).status == 0);
     CHECK(ended(one, BCL_ADI_SENT).context == 7);
 
-    message.flags = BCL_ADI_INJECTED, from[0].iov_len = BCL_ADI_EAGER_MAX + 1;
+    message.flags = BCL_ADI_INJECTED, from[0].iov_len = BCL_ADI_INJECT_MAX + 1;
     REFUSED(BCL_ERR_INVALID, bcl_adi_sendv(one, &message));
     message.flags = BCL_ADI_INJECTED | BCL_ADI_DELIVERED, from[0].iov_len = 1;
     REFUSED(BCL_ERR_INVALID, bcl_adi_sendv(one, &message));

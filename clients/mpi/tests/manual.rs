@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bcl_fi::getinfo::limits::{INJECT_SIZE, IOV_LIMIT, RX_SIZE, TX_SIZE};
+use bcl_fi::getinfo::limits::{INJECT_SIZE, IOV_LIMIT, LONG_INJECT_SIZE, RX_SIZE, TX_SIZE};
 use bcl_fi::settings::CQ_SIZE_MAX;
 
 fn own(path: &str) -> PathBuf {
@@ -54,6 +54,7 @@ fn sizes_are_those_of_the_code() {
     let page = page();
     for said in [
         format!("up to {INJECT_SIZE} bytes"),
+        format!("up to {LONG_INJECT_SIZE} bytes"),
         format!("up to {IOV_LIMIT} pieces of memory"),
         format!("{TX_SIZE} sends and {RX_SIZE} receives"),
         format!("1 to {CQ_SIZE_MAX}."),

@@ -40,8 +40,9 @@ const LOOKS_PER_CLOCK: u64 = 4096;
 /// No call blocks but [`wait`](Self::wait), [`drain`](Self::drain) and [`close`](Self::close).
 #[derive(Debug)]
 pub struct Endpoint {
-    engine: Engine,
+    /// It goes before what the engine keeps, which it may be about to send.
     port: RawPort<Bodies>,
+    engine: Engine,
     /// How often the program has looked at what has come.
     turns: u64,
     /// How often it was told of completions since.

@@ -41,7 +41,7 @@ pub use engine::{Depths, Engine, OneSided, Receive, Send, Source, Wanted, What, 
 pub use error::Error;
 pub use guard::Progress;
 pub use header::one_sided::SHORT_MAX;
-pub use header::{EAGER_MAX, SPACES};
+pub use header::{EAGER_MAX, INJECT_MAX, SPACES};
 pub use memory::Memory;
 pub use regions::{Hidden, Region, Regions};
 pub use shared::SharedEndpoint;

@@ -45,7 +45,8 @@ extern "C" {
 /* --------------------------------------------------------------------------------------------- endpoints */
 
 #define BCL_ADI_SPACES 4       /* messages of different spaces never meet the same receives; 0 to 3 */
-#define BCL_ADI_EAGER_MAX 8176 /* longest message that can be injected */
+#define BCL_ADI_EAGER_MAX 8176 /* longest message that mostly leaves at once, whoever it is for */
+#define BCL_ADI_INJECT_MAX 16384 /* longest message that can be injected */
 #define BCL_ADI_SHORT_MAX 8128 /* longest one-sided operation that is done in order, and most that an atomic one takes */
 
 /** An endpoint. Only BCL knows what is inside. */
@@ -85,7 +86,7 @@ int bcl_adi_address(const bcl_adi *endpoint, bcl_address *address);
 int bcl_adi_send(bcl_adi *endpoint, bcl_address to, uint64_t tag, const void *data, size_t len, uint64_t context);
 
 enum { /* flags of bcl_adi_outgoing */
-    BCL_ADI_INJECTED = 1,  /* complete when the call returns; at most BCL_ADI_EAGER_MAX bytes */
+    BCL_ADI_INJECTED = 1,  /* complete when the call returns; at most BCL_ADI_INJECT_MAX bytes */
     BCL_ADI_DELIVERED = 2, /* complete once the message is in the receiver's memory */
     BCL_ADI_QUIET = 4,     /* no completion but of a failure */
     BCL_ADI_DATA = 8       /* `data` goes with the message, into the receiver's completion */

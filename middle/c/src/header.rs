@@ -28,6 +28,7 @@ fn assertions() -> String {
         "BCL_ADI_",
         SPACES = bcl_adi::SPACES,
         EAGER_MAX = bcl_adi::EAGER_MAX,
+        INJECT_MAX = bcl_adi::INJECT_MAX,
         SHORT_MAX = bcl_adi::SHORT_MAX,
         MANUAL = MANUAL,
         INJECTED = INJECTED,

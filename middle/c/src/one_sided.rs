@@ -216,6 +216,7 @@ unsafe fn begin(
         context,
         mark: 0,
         quiet: false,
+        injects: false,
     };
     // SAFETY: by the contract.
     unsafe { with(endpoint, |endpoint| endpoint.one_sided(asked)) }

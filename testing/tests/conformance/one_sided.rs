@@ -4,8 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bcl_adi::{
-    Access, Atomic, Completion, Datum, Ended, Error, Function, Memory, OneSided, OpError, Progress,
-    Region, SHORT_MAX, SharedEndpoint, What,
+    Access, Atomic, Completion, Datum, Ended, Error, Function, INJECT_MAX, Memory, OneSided,
+    OpError, Progress, Region, SHORT_MAX, SharedEndpoint, What,
 };
 use bcl_testing::{conformance, contents};
 use bcl_types::{Address, Cause};
@@ -41,6 +41,7 @@ fn asked(to: Address, at: usize, what: What, context: u64) -> OneSided {
         context,
         mark: 0,
         quiet: false,
+        injects: false,
     }
 }
 
@@ -91,6 +92,30 @@ conformance! {
             assert_eq!((ended.context, ended.result), (6, Ok(())));
             assert!(room == bytes, "{len} bytes");
         }
+    }
+
+    /// ADI-1.5: what was injected may be overwritten at once, although it goes as a body.
+    fn an_injected_put_needs_its_memory_no_more(world) {
+        let mut memory = vec![0; INJECT_MAX];
+        let start = memory.as_ptr();
+        let (mut a, mut b) = (open(world), open(world));
+        let to = b.address();
+        // SAFETY: it goes after the endpoints do.
+        unsafe { expose(&b, &mut memory, Access::PUT) };
+        for len in [8, SHORT_MAX + 1, INJECT_MAX] {
+            let bytes = contents::bytes(len as u64, len);
+            let mut given = bytes.clone();
+            begin(&mut a, &mut b, &OneSided { injects: true, ..asked(to, 0, put(&given), 5) });
+            given.fill(0xee);
+            assert_eq!(first(&mut a, &mut b, Ended::Put).result, Ok(()));
+            // SAFETY: it is the region, to which nothing is written any more.
+            assert!(unsafe { std::slice::from_raw_parts(start, len) } == bytes, "{len} bytes");
+        }
+        let long = vec![0; INJECT_MAX + 1];
+        let refused = OneSided { injects: true, ..asked(to, 0, put(&long), 5) };
+        // SAFETY: nothing is read.
+        let refused = unsafe { a.endpoint.one_sided(refused) };
+        assert!(matches!(refused, Err(Error::InvalidArgument(_))), "{refused:?}");
     }
 
     /// ADI-7.1: who always has completions of its own to take, for its operations on its own memory end at once, still does what

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use bcl_adi::{
-    EAGER_MAX, Ended, Error, Memory, OpError, Piece, Receive, Send, Source, Wanted, When,
+    EAGER_MAX, Ended, Error, INJECT_MAX, Memory, OpError, Piece, Receive, Send, Source, Wanted,
+    When,
 };
 use bcl_raw::HasPort;
 use bcl_testing::{conformance, contents};
@@ -210,24 +211,27 @@ conformance! {
 
     /// ADI-1.5: what was injected may be overwritten at once, although it waits for its receive; head-to-head sends end.
     fn short_messages_are_sent_before_they_are_received(world) {
-        let (mut bytes, mut room) = (vec![1; 1000], vec![0; 1000]);
-        let (mut a, mut b) = (open(world), open(world));
-        let ends = [a.address(), b.address()];
-        for (from, to) in [(&mut *a, ends[1]), (&mut *b, ends[0])] {
-            let injected = Send { when: When::Injected, ..message(to, 1, &bytes, 1) };
-            // SAFETY: it is used before the call returns.
-            unsafe { from.send(injected) }.unwrap();
-            assert_eq!(from.poll().unwrap().unwrap().kind, Ended::Send);
+        for len in [1000, INJECT_MAX] {
+            let (mut bytes, mut room) = (vec![1; len], vec![0; len]);
+            let (mut a, mut b) = (open(world), open(world));
+            let ends = [a.address(), b.address()];
+            for (from, to) in [(&mut *a, ends[1]), (&mut *b, ends[0])] {
+                let injected = Send { when: When::Injected, ..message(to, 1, &bytes, 1) };
+                // SAFETY: it is used before the call returns.
+                unsafe { from.send(injected) }.unwrap();
+                assert_eq!(from.poll().unwrap().unwrap().kind, Ended::Send);
+            }
+            bytes.fill(2);
+            // SAFETY: the room goes after the endpoints do.
+            unsafe { b.receive(receive(tagged(Source::Any, 1), &mut room, 2)) }.unwrap();
+            completions(&mut [&mut a, &mut b], 1, Ended::Receive, 1);
+            assert!(room.iter().all(|byte| *byte == 1));
         }
-        bytes.fill(2);
-        // SAFETY: the room goes after the endpoints do.
-        unsafe { b.receive(receive(tagged(Source::Any, 1), &mut room, 2)) }.unwrap();
-        completions(&mut [&mut a, &mut b], 1, Ended::Receive, 1);
-        assert!(room.iter().all(|byte| *byte == 1));
-        let long = vec![0; EAGER_MAX + 1];
+        let long = vec![0; INJECT_MAX + 1];
+        let mut a = open(world);
         let refused = Send { when: When::Injected, ..message(a.address(), 1, &long, 1) };
         // SAFETY: as above.
-        assert!(unsafe { b.send(refused) }.unwrap_err().to_string().contains("at most"));
+        assert!(unsafe { a.send(refused) }.unwrap_err().to_string().contains("at most"));
     }
 
     /// ADI-1.5: a send that is complete when the message is delivered is not before.

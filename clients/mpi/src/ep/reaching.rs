@@ -9,7 +9,7 @@ use super::data::{FETCHES, WANTED};
 use super::refused::failure;
 use crate::abi::*;
 use crate::call::{self, Failure};
-use crate::getinfo::limits::INJECT_SIZE;
+use crate::getinfo::limits::LONG_INJECT_SIZE;
 use crate::object::of;
 use crate::progress::Driver;
 
@@ -42,7 +42,8 @@ pub(super) unsafe fn reach(
         let data = ep.data()?;
         let reaching = reaching()?;
         let flags = reaching.flags.unwrap_or(ep.tx_flags);
-        if reaching.injects || flags & FI_INJECT != 0 {
+        let injects = reaching.injects || flags & FI_INJECT != 0;
+        if injects {
             check_injected(&reaching.what)?;
         }
         let (mark, tally) = match &reaching.what {
@@ -64,6 +65,7 @@ pub(super) unsafe fn reach(
             context: reaching.context as u64,
             mark: mark | if is_wanted { WANTED } else { 0 },
             quiet: !is_wanted && tally.is_none(),
+            injects,
         };
         // SAFETY: by the contract.
         let begun = data
@@ -87,9 +89,9 @@ fn check_injected(what: &What) -> Result<(), Failure> {
         What::Atomic { operands, .. } => operands.len_bytes(),
         What::Get { .. } => 0,
     };
-    if len_bytes > INJECT_SIZE {
+    if len_bytes > LONG_INJECT_SIZE {
         return Err(Failure::invalid(format!(
-            "{len_bytes} bytes to be written before the call returns: that can be at most {INJECT_SIZE}, tx_attr.inject_size"
+            "{len_bytes} bytes to be written before the call returns: that can be at most {LONG_INJECT_SIZE}"
         )));
     }
     Ok(())

@@ -24,7 +24,10 @@ pub(super) fn tx_attr(hints: Option<&fi_tx_attr>, caps: u64) -> Result<fi_tx_att
         tx.op_flags = all_of("tx_attr.op_flags", hints.op_flags, TX_FLAGS)?;
         all_of("tx_attr.msg_order", hints.msg_order, MSG_ORDER)?;
         all_of("tx_attr.comp_order", hints.comp_order, 0)?;
-        at_most("tx_attr.inject_size", hints.inject_size, INJECT_SIZE)?;
+        at_most("tx_attr.inject_size", hints.inject_size, LONG_INJECT_SIZE)?;
+        if hints.inject_size > INJECT_SIZE || tx.op_flags & FI_DELIVERY_COMPLETE != 0 {
+            tx.inject_size = LONG_INJECT_SIZE;
+        }
         at_most("tx_attr.size", hints.size, TX_SIZE)?;
         at_most("tx_attr.iov_limit", hints.iov_limit, IOV_LIMIT)?;
         at_most("tx_attr.rma_iov_limit", hints.rma_iov_limit, RMA_IOV_LIMIT)?;

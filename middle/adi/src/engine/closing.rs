@@ -7,7 +7,6 @@ use bcl_types::Address;
 
 use super::Engine;
 use super::receiving::{Source, Wanted};
-use super::sending::Purpose;
 use crate::carrier::Carrier;
 use crate::error::Error;
 use crate::header::SPACES;
@@ -23,7 +22,7 @@ impl Engine {
     pub fn owed(&self) -> BTreeMap<Address, usize> {
         let mut owed = BTreeMap::new();
         for (_, outgoing) in self.outgoing.iter() {
-            if let Purpose::Message { kept: Some(_), .. } = outgoing.purpose {
+            if outgoing.kept.is_some() {
                 *owed.entry(self.peers[outgoing.to].address).or_default() += 1;
             }
         }

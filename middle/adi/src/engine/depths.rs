@@ -19,7 +19,7 @@ pub struct Depths {
     pub outgoing: usize,
     /// Of these, short ones that go when they are asked for or there is credit.
     pub held: usize,
-    /// Bytes kept of those whose sends are complete.
+    /// Bytes kept of those whose memory is the program's again.
     pub kept_bytes: usize,
     /// Messages that have met a receive and are not here yet.
     pub incoming: usize,

@@ -65,12 +65,12 @@ impl Engine {
             self.unasked -= 1;
             peer.unasked -= u32::from(is_of_this_life);
         }
+        if let Some(kept) = &outgoing.kept {
+            self.kept -= 1;
+            self.kept_bytes -= kept.len();
+        }
         let (kind, space, tag) = match outgoing.purpose {
-            Purpose::Message {
-                kept: Some(kept), ..
-            } => {
-                self.kept -= 1;
-                self.kept_bytes -= kept.len();
+            Purpose::Message { .. } if outgoing.kept.is_some() => {
                 if let Err(error) = result {
                     self.tell_lost(outgoing.to, error);
                 }
@@ -80,7 +80,7 @@ impl Engine {
                 peer.served -= u32::from(is_of_this_life);
                 return;
             }
-            Purpose::Message { space, tag, .. } => (Ended::Send, space, tag),
+            Purpose::Message { space, tag } => (Ended::Send, space, tag),
             Purpose::Put(_) => {
                 peer.bodies -= u32::from(is_of_this_life);
                 (Ended::Put, 0, 0)

@@ -75,7 +75,7 @@ pub struct Engine {
     awaited: BTreeSet<PeerNumber>,
     completions: VecDeque<Completion>,
     budget: Budget,
-    /// Messages that are kept for programs whose sends are complete; and their bytes.
+    /// What is kept, so that programs need not; and its bytes.
     kept: usize,
     kept_bytes: usize,
     scratch: Box<[u8; LONG_SYSTEM_MAX]>,

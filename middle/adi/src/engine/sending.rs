@@ -8,7 +8,9 @@ use super::{Completion, Ended, Engine};
 use crate::carrier::Carrier;
 use crate::credit::charge;
 use crate::error::Error;
-use crate::header::{Comes, EAGER_MAX, Envelope, HEADER_MAX, Kind, LONG_EAGER_MAX, SPACES};
+use crate::header::{
+    Comes, EAGER_MAX, Envelope, HEADER_MAX, INJECT_MAX, Kind, LONG_EAGER_MAX, SPACES,
+};
 use crate::matching::PeerNumber;
 use crate::memory::Memory;
 use crate::peers::Task;
@@ -20,7 +22,7 @@ pub(super) const QUEUED_MAX: u32 = 64;
 pub(super) const UNASKED_MAX: u32 = 32;
 /// Messages that may be announced and not gone, over all peers.
 pub(super) const OUTGOING_MAX: usize = 1 << 20;
-/// Bytes kept of messages whose sends are complete, over all peers.
+/// Bytes kept of what programs need not keep, over all peers.
 const KEPT_MAX: usize = 64 << 20;
 
 /// A message to be sent.
@@ -49,7 +51,7 @@ pub struct Send {
 /// When a send is complete ([ADI-1.5]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// At once: the memory may be used again when the call returns. For messages of at most [`EAGER_MAX`] bytes.
+    /// At once: the memory may be used again when the call returns. For messages of at most [`INJECT_MAX`] bytes.
     Injected,
     /// Once the memory may be used again.
     Reusable,
@@ -71,6 +73,8 @@ pub(super) struct Outgoing {
     /// The carrier has it.
     pub is_leaving: bool,
     pub memory: Memory,
+    /// What the memory is, if it is not the program's.
+    pub kept: Option<Box<[u8]>>,
     pub purpose: Purpose,
     pub quiet: bool,
     pub context: u64,
@@ -80,13 +84,8 @@ pub(super) struct Outgoing {
 /// What is sent.
 #[derive(Debug)]
 pub(super) enum Purpose {
-    /// A message.
-    Message {
-        space: u8,
-        tag: u64,
-        /// What the memory is, if it is not the program's: its send is complete.
-        kept: Option<Box<[u8]>>,
-    },
+    /// A message. If it is kept, its send is complete.
+    Message { space: u8, tag: u64 },
     /// What goes into a peer's memory.
     Put(Fate),
     /// What a peer has asked for, of our memory.
@@ -121,12 +120,13 @@ impl Engine {
             return Err(Error::Again { to: send.to });
         }
         let len_bytes = send.memory.len_bytes();
+        check_injected(send.when == When::Injected, len_bytes)?;
         let goes_whole = match send.when {
             When::Delivered => false,
-            When::Reusable if len_bytes > EAGER_MAX => {
+            When::Reusable | When::Injected if len_bytes > EAGER_MAX => {
                 len_bytes <= LONG_EAGER_MAX && len_bytes + HEADER_MAX <= carrier.system_max(send.to)
             }
-            When::Reusable | When::Injected => len_bytes <= EAGER_MAX,
+            When::Reusable | When::Injected => true,
         };
         let peer = &mut self.peers[to];
         if goes_whole {
@@ -172,13 +172,9 @@ impl Engine {
     ) -> Result<(), Error> {
         let len_bytes = send.memory.len_bytes();
         let is_short = len_bytes <= EAGER_MAX && send.when != When::Delivered;
-        let keeps = is_short && self.kept_bytes + len_bytes <= KEPT_MAX;
-        if send.when == When::Injected && len_bytes > EAGER_MAX {
-            return Err(Error::InvalidArgument(format!(
-                "{len_bytes} bytes to be sent before the call returns: that can be at most {EAGER_MAX}"
-            )));
-        }
-        if self.outgoing.len() >= OUTGOING_MAX || send.when == When::Injected && !keeps {
+        let is_injected = send.when == When::Injected;
+        let keeps = (is_short || is_injected) && self.can_keep(len_bytes);
+        if self.outgoing.len() >= OUTGOING_MAX || is_injected && !keeps {
             return Err(Error::Again { to: send.to });
         }
         let comes = match is_short {
@@ -193,10 +189,10 @@ impl Engine {
             is_asked: false,
             is_leaving: false,
             memory: send.memory.clone(),
+            kept: None,
             purpose: Purpose::Message {
                 space: send.space,
                 tag: send.tag,
-                kept: None,
             },
             quiet: send.quiet,
             context: send.context,
@@ -252,11 +248,16 @@ impl Engine {
         self.unasked += 1;
     }
 
+    /// Whether there is room for a copy.
+    pub(super) fn can_keep(&self, len_bytes: usize) -> bool {
+        self.kept_bytes + len_bytes <= KEPT_MAX
+    }
+
     /// Makes a copy of what was announced, which takes the place of the program's memory.
     ///
     /// # Safety
     /// The memory can be read.
-    unsafe fn keep(&mut self, name: Id) {
+    pub(super) unsafe fn keep(&mut self, name: Id) {
         let Some(outgoing) = self.outgoing.get_mut(name) else {
             return;
         };
@@ -264,11 +265,9 @@ impl Engine {
         // SAFETY: by the contract.
         unsafe { outgoing.memory.gather(&mut copy) };
         outgoing.memory = Memory::to_read(copy.as_ptr(), copy.len());
-        if let Purpose::Message { kept, .. } = &mut outgoing.purpose {
-            self.kept += 1;
-            self.kept_bytes += copy.len();
-            *kept = Some(copy);
-        }
+        self.kept += 1;
+        self.kept_bytes += copy.len();
+        outgoing.kept = Some(copy);
     }
 
     /// A send has ended for the program.
@@ -293,6 +292,17 @@ fn envelope(send: &Send) -> Envelope {
         space: send.space,
         data: send.data,
     }
+}
+
+/// Whether so much can be copied before a call returns.
+#[inline]
+pub(super) fn check_injected(is_injected: bool, len_bytes: usize) -> Result<(), Error> {
+    if !is_injected || len_bytes <= INJECT_MAX {
+        return Ok(());
+    }
+    Err(Error::InvalidArgument(format!(
+        "{len_bytes} bytes to be sent before the call returns: that can be at most {INJECT_MAX}"
+    )))
 }
 
 #[inline]

@@ -17,6 +17,8 @@ pub const SPACES: usize = 4;
 pub const EAGER_MAX: usize = SYSTEM_MAX - HEADER_MAX;
 /// The same, to a peer that takes long ones.
 pub const LONG_EAGER_MAX: usize = LONG_SYSTEM_MAX - HEADER_MAX;
+/// Longest message whose memory its sender need not keep: to peers that take no long system messages a copy of it goes, as a body ([ADI-1.5]).
+pub const INJECT_MAX: usize = 16 << 10;
 /// Longest header of a message that leaves whole.
 pub const HEADER_MAX: usize = 16;
 

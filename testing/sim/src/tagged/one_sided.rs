@@ -108,6 +108,7 @@ impl TaggedPort {
             context: op,
             mark: 0,
             quiet: false,
+            injects: false,
         };
         // SAFETY: the judge keeps the memory as long as the process lives, and leaves it alone until the completion.
         match unsafe { self.engine.one_sided(&mut self.wire, asked) } {

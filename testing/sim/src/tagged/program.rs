@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bcl_adi::{EAGER_MAX, Error, Id, Memory, Piece, Receive, SPACES, Send, Source, Wanted, When};
+use bcl_adi::{
+    EAGER_MAX, Error, INJECT_MAX, Id, Memory, Piece, Receive, SPACES, Send, Source, Wanted, When,
+};
 use bcl_types::Random;
 
 use super::judge::{Sending, USED};
@@ -74,6 +76,7 @@ impl Program {
             EAGER_MAX + 1,
             8192,
             8193,
+            INJECT_MAX,
             self.longest_bytes,
         ];
         let most = (*self.random.pick(&limits)).min(self.longest_bytes);
@@ -165,7 +168,7 @@ impl TaggedPort {
         let (len_bytes, tag) = (program.draw_len(), program.random.below(TAGS));
         let space = program.random.below(SPACES as u64) as u8;
         let when = match program.random.below(4) {
-            0 if len_bytes <= EAGER_MAX => When::Injected,
+            0 if len_bytes <= INJECT_MAX => When::Injected,
             1 => When::Delivered,
             _ => When::Reusable,
         };

@@ -1,7 +1,7 @@
 //! What programs get.
 
 use super::*;
-use crate::getinfo::limits::CAPS;
+use crate::getinfo::limits::{CAPS, INJECT_SIZE, LONG_INJECT_SIZE};
 use crate::name::FI_ADDR_BCL;
 
 #[test]
@@ -17,6 +17,26 @@ fn who_has_no_wish_gets_all_there_is() {
     assert_eq!(offer.domain.mr_mode, FI_MR_SCALABLE);
     assert_eq!(offer.tx.caps & (FI_SEND | FI_RECV), FI_SEND);
     assert_eq!(offer.rx.caps & (FI_SEND | FI_RECV), FI_RECV);
+}
+
+#[test]
+fn more_is_injected_for_those_who_ask_or_else_wait_for_delivery() {
+    let inject_size = |wish: fn(&mut fi_tx_attr)| {
+        let mut hints = hints();
+        wish(tx(&mut hints));
+        ask((1, 17), &hints).unwrap().tx.inject_size
+    };
+    assert_eq!(inject_size(|_| {}), INJECT_SIZE);
+    assert_eq!(inject_size(|tx| tx.inject_size = INJECT_SIZE), INJECT_SIZE);
+    assert_eq!(
+        inject_size(|tx| tx.inject_size = INJECT_SIZE + 1),
+        LONG_INJECT_SIZE
+    );
+    assert_eq!(
+        inject_size(|tx| tx.op_flags = FI_DELIVERY_COMPLETE),
+        LONG_INJECT_SIZE
+    );
+    assert_eq!(inject_size(|tx| tx.op_flags = FI_COMPLETION), INJECT_SIZE);
 }
 
 #[test]

@@ -23,9 +23,9 @@ fn what_is_not_there_is_refused_by_name() {
     check(Err("ep_attr.auth_key_size"), |hints| {
         ep(hints).auth_key_size = 16
     });
-    check(Ok(()), |hints| tx(hints).inject_size = INJECT_SIZE);
-    check(Err("tx_attr.inject_size is 8129, and 8128"), |hints| {
-        tx(hints).inject_size = INJECT_SIZE + 1
+    check(Ok(()), |hints| tx(hints).inject_size = LONG_INJECT_SIZE);
+    check(Err("tx_attr.inject_size is 16385, and 16384"), |hints| {
+        tx(hints).inject_size = LONG_INJECT_SIZE + 1
     });
     check(Err("tx_attr.size"), |hints| tx(hints).size = TX_SIZE + 1);
     check(Err("tx_attr.iov_limit"), |hints| {

@@ -7,7 +7,9 @@ use crate::atomics::Atomic;
 use crate::carrier::Carrier;
 use crate::completion::{Completion, Ended};
 use crate::engine::Engine;
-use crate::engine::sending::{Fate, OUTGOING_MAX, Outgoing, Purpose, QUEUED_MAX, again};
+use crate::engine::sending::{
+    Fate, OUTGOING_MAX, Outgoing, Purpose, QUEUED_MAX, again, check_injected,
+};
 use crate::error::Error;
 use crate::header::Kind;
 use crate::header::one_sided::{At, OneSided as Said, SHORT_MAX};
@@ -31,6 +33,8 @@ pub struct OneSided {
     pub mark: u8,
     /// No completion is wanted but of a failure.
     pub quiet: bool,
+    /// Memory that is only read, of [`INJECT_MAX`](crate::INJECT_MAX) bytes at most, may be used again when the call returns, whatever is done.
+    pub injects: bool,
 }
 
 /// What is done.
@@ -199,14 +203,15 @@ impl Engine {
         asked: &OneSided,
         memory: Memory,
     ) -> Result<(), Error> {
-        if self.outgoing.len() >= OUTGOING_MAX {
+        let len_bytes = memory.len_bytes();
+        check_injected(asked.injects, len_bytes)?;
+        if self.outgoing.len() >= OUTGOING_MAX || asked.injects && !self.can_keep(len_bytes) {
             return Err(Error::Again { to: asked.to });
         }
         let data = match asked.what {
             What::Put { data, .. } => data,
             _ => None,
         };
-        let len_bytes = memory.len_bytes() as u64;
         let comes = self.how_bodies_come(carrier, to);
         let name = self.outgoing.insert(Outgoing {
             to,
@@ -217,6 +222,7 @@ impl Engine {
             is_asked: false,
             is_leaving: false,
             memory,
+            kept: None,
             quiet: asked.quiet,
             context: asked.context,
             mark: asked.mark,
@@ -224,7 +230,7 @@ impl Engine {
         let said = Said::Write {
             at,
             data,
-            len_bytes,
+            len_bytes: len_bytes as u64,
             name,
             comes,
         };
@@ -232,6 +238,10 @@ impl Engine {
         if let Err(error) = unsafe { self.say(carrier, to, Kind::OneSided(said), 0, None) } {
             self.outgoing.remove(name);
             return Err(again(error, asked.to));
+        }
+        if asked.injects {
+            // SAFETY: by the contract.
+            unsafe { self.keep(name) };
         }
         self.peers[to].bodies += 1;
         self.announced_body(carrier, to, name, comes)

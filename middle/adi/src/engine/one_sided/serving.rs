@@ -104,6 +104,7 @@ impl Engine {
                     turn: None,
                     is_asked: false,
                     is_leaving: false,
+                    kept: None,
                     quiet: true,
                     context: 0,
                     mark: 0,

@@ -95,6 +95,7 @@ fn answer(answers: &[Vec<u8>]) -> usize {
             context: 0,
             mark: 0,
             quiet: false,
+            injects: false,
         };
         // SAFETY: the memory is there to the end.
         unsafe { engine.one_sided(&mut socket, asked) }.unwrap();

@@ -34,6 +34,7 @@ enum Step {
         offset: usize,
         len: usize,
         data: bool,
+        injects: bool,
     },
     Get {
         from: usize,
@@ -85,8 +86,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     };
     let key = || prop_oneof![6 => Just(SHORT), 2 => Just(CONSTANT), 1 => Just(77u64)];
     let step = prop_oneof![
-        10 => (end(), end(), key(), offset(), len(), any::<bool>())
-            .prop_map(|(from, to, key, offset, len, data)| Step::Put { from, to, key, offset, len, data }),
+        10 => (end(), end(), key(), offset(), len(), any::<bool>(), any::<bool>())
+            .prop_map(|(from, to, key, offset, len, data, injects)| Step::Put { from, to, key, offset, len, data, injects }),
         10 => (end(), end(), key(), offset(), len())
             .prop_map(|(from, to, key, offset, len)| Step::Get { from, to, key, offset, len }),
         5 => (end(), end(), offset(), 0usize..20, any::<bool>())
@@ -162,6 +163,7 @@ fn refused_writes_end_however_they_come() {
             offset: 0,
             len: MOST,
             data: false,
+            injects: false,
         });
         world.step(Step::Deliver { from: 0, to: 1 });
     }
@@ -189,7 +191,7 @@ struct Party {
 struct Op {
     context: u64,
     step: Step,
-    /// What was sent, and what is lent for what comes.
+    /// What is sent, and what is lent: for that, or for what comes.
     sent: Rc<Vec<u8>>,
     lent: Rc<RefCell<Vec<u8>>>,
     /// Where a long one writes.
@@ -289,7 +291,7 @@ impl World {
                 key,
                 offset as u64,
                 pattern(context, len),
-                Vec::new(),
+                pattern(context, len),
             ),
             Step::Get {
                 from,
@@ -340,9 +342,10 @@ impl World {
         let (sent, lent) = (Rc::new(sent), Rc::new(RefCell::new(lent)));
         let read = |bytes: &[u8]| Memory::to_read(bytes.as_ptr(), bytes.len());
         let write = |bytes: &mut [u8]| Memory::one(bytes.as_mut_ptr(), bytes.len());
+        let injects = matches!(step, Step::Put { injects: true, .. });
         let what = match step {
             Step::Put { data, .. } => What::Put {
-                memory: read(&sent),
+                memory: read(&lent.borrow()),
                 data: data.then_some(context),
             },
             Step::Get { .. } => What::Get {
@@ -371,11 +374,15 @@ impl World {
             context,
             mark: 0,
             quiet: false,
+            injects,
         };
         let party = &mut self.parties[from];
         // SAFETY: it is lent until the completion.
         match unsafe { party.engine.one_sided(&mut party.socket, asked) } {
             Ok(()) => {
+                if injects {
+                    lent.borrow_mut().fill(0xee);
+                }
                 let op = Op {
                     context,
                     step,
@@ -516,7 +523,8 @@ impl World {
         match op.due.as_ref().expect("it has not been done") {
             Ok(found) => {
                 assert_eq!(completion.result, Ok(()), "{op:?}");
-                assert!(*op.lent.borrow() == *found, "{:?}", op.step);
+                let is_put = matches!(op.step, Step::Put { .. });
+                assert!(is_put || *op.lent.borrow() == *found, "{:?}", op.step);
             }
             Err(error) => assert_eq!(completion.result, Err(*error), "{:?}", op.step),
         }

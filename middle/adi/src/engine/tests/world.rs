@@ -199,7 +199,7 @@ impl World {
         let context = self.count;
         let bytes = Random::new(context).bytes(len);
         let when = match how {
-            0 if len <= crate::EAGER_MAX => When::Injected,
+            0 if len <= crate::INJECT_MAX => When::Injected,
             1 => When::Delivered,
             _ => When::Reusable,
         };
