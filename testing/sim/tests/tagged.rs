@@ -27,6 +27,12 @@ const ONCE_WRONG: &[Found] = &[
         Plan::with_tagged,
         "the end of a connection was told of after what the next had brought, for a send had failed with it",
     ),
+    (
+        "lengths",
+        700034,
+        Plan::with_tagged,
+        "a long system message was announced after a normal one was pushed in vain, and sent again for ever",
+    ),
 ];
 
 fn with_interfaces(plan: Plan) -> Plan {

@@ -6,6 +6,7 @@ use bcl_types::{EAGER_MAX, OpId};
 use bcl_wire::serial::distance;
 use bcl_wire::{Flags, Kind};
 
+use super::Class;
 use super::pushing::Pushing;
 use crate::connection::packet::{Content, Packet};
 use crate::slab::Name;
@@ -203,7 +204,9 @@ impl Queue {
         }
         if message.first.is_none() {
             message.first = Some(sequence);
-            message.is_pushed = pushing.allows(message.len_bytes);
+            // System messages have no announcement, however long they are ([WIRE-6.2], [WIRE-6.8]).
+            let is_system = Class::of_channel(message.channel) == Class::System;
+            message.is_pushed = is_system || pushing.allows(message.len_bytes);
         }
         message.last = sequence;
         if !message.is_pushed {
@@ -369,6 +372,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use bcl_types::LONG_SYSTEM_MAX;
+
     use super::*;
 
     fn queue(messages: u64) -> Queue {
@@ -445,14 +450,14 @@ mod tests {
     fn what_has_begun_once_is_never_canceled() {
         let (mut queue, mut ids, mut sequence) = (queue(2), 0, 0);
         send_all(&mut queue, &mut ids, &mut sequence);
-        queue.push(Message::new(0, 100_000, Some(2), None));
+        queue.push(Message::new(5, 100_000, Some(2), None));
         assert!(queue.refuse(Time(0), 0, sequence));
         assert_eq!(
             cancel_all(&mut queue),
             [2],
             "those before are refused, not unknown"
         );
-        queue.push(Message::new(0, 100_000, Some(3), None));
+        queue.push(Message::new(5, 100_000, Some(3), None));
         send_all(&mut queue, &mut ids, &mut sequence);
         assert_eq!(cancel_all(&mut queue), [], "a long one is announced");
         queue.push(Message::new(0, 3_000, Some(4), None));
@@ -463,6 +468,17 @@ mod tests {
             "others have left by the connection before"
         );
         assert_eq!(send_all(&mut queue, &mut 7, &mut sequence)[0], (7, 0));
+    }
+
+    /// WIRE-6.2, 6.8: whatever was pushed in vain. No RTS speaks of the system channel.
+    #[test]
+    fn system_messages_are_never_announced() {
+        let mut queue = Queue::default();
+        queue.push(Message::new(0, LONG_SYSTEM_MAX as u64, Some(1), None));
+        let mut pushing = Pushing::default();
+        pushing.was_in_vain();
+        let packet = queue.next_packet(1_000, &mut 0, 0, &mut pushing).unwrap();
+        assert_eq!((packet.kind, packet.channel), (Kind::Data, 0));
     }
 
     #[test]
