@@ -1,6 +1,7 @@
 //! One UDP socket: what a port of the protocol above sends and receives through.
 
 mod bind;
+mod calls;
 mod coalescing;
 mod connect;
 mod control;

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::ptr;
 use std::slice::ChunksMut;
 
 use super::control::{self, Room, space};
-use super::{Socket, report};
+use super::{Socket, calls, report};
 use crate::address::RawAddress;
 use crate::options::UDP_GRO;
 
@@ -129,18 +129,9 @@ impl Socket {
         }
         let mut from = RawAddress::EMPTY;
         let mut from_len = RawAddress::ROOM;
-        // SAFETY: the pointers and lengths are of the live slice and of the live address.
-        let len = unsafe {
-            libc::recvfrom(
-                self.fd.as_raw_fd(),
-                bytes.as_mut_ptr().cast(),
-                bytes.len(),
-                0,
-                ptr::from_mut(&mut from).cast(),
-                &raw mut from_len,
-            )
-        };
-        let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+        let address = ptr::from_mut(&mut from).cast();
+        // SAFETY: the address is live, and as long.
+        let len = unsafe { calls::receive(self.fd.as_fd(), bytes, address, &raw mut from_len) }?;
         Ok(Arrival {
             len,
             from: from.get(),
@@ -150,10 +141,9 @@ impl Socket {
 
     /// Cheaper still: who has sent it is known.
     fn receive_from_peer(&self, peer: SocketAddr, bytes: &mut [u8]) -> io::Result<Arrival> {
-        let fd = self.fd.as_raw_fd();
-        // SAFETY: the pointer and the length are of the live slice.
-        let len = unsafe { libc::recv(fd, bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-        let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+        // SAFETY: there is no address.
+        let len =
+            unsafe { calls::receive(self.fd.as_fd(), bytes, ptr::null_mut(), ptr::null_mut()) }?;
         Ok(Arrival {
             len,
             from: Some(peer),
@@ -181,8 +171,7 @@ impl Socket {
         message.msg_control = room.as_mut_ptr();
         message.msg_controllen = size_of::<SizeRoom>() as _;
         // SAFETY: the message describes live memory of the lengths that it says.
-        let len = unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, 0) };
-        let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+        let len = unsafe { calls::receive_message(self.fd.as_fd(), &mut message) }?;
         // SAFETY: the kernel has filled the message; it tells the size as an `int`.
         let told = unsafe { control::find::<libc::c_int>(&message, libc::SOL_UDP, UDP_GRO) };
         let told = told.and_then(|(size, _)| usize::try_from(size).ok());

@@ -2,13 +2,13 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::ptr;
 
 use super::control::{self, SegmentRoom};
 use super::report::Trouble;
 use super::runs::{self, MAX_SEGMENTS};
-use super::{HEADER_BYTES, Socket};
+use super::{HEADER_BYTES, Socket, calls};
 use crate::address::RawAddress;
 use crate::options::{self, DISCOVER_V4};
 
@@ -243,18 +243,9 @@ impl Socket {
         copy[HEADER_BYTES..second_at].copy_from_slice(first);
         copy[second_at..len].copy_from_slice(second);
         let (address, address_len) = parts(to);
-        // SAFETY: the pointers and lengths are of the live array and of the live address, or null.
-        let result = unsafe {
-            libc::sendto(
-                self.fd.as_raw_fd(),
-                copy.as_ptr().cast(),
-                len,
-                0,
-                address,
-                address_len,
-            )
-        };
-        if result >= 0 { Ok(1) } else { Err(errno()) }
+        // SAFETY: the address is live, or null.
+        let sent = unsafe { calls::send(self.fd.as_fd(), &copy[..len], address, address_len) };
+        sent.map(|_| 1).map_err(errno)
     }
 
     /// Up to [`MAX_SEGMENTS`] datagrams, each run of them as one message.
@@ -269,19 +260,10 @@ impl Socket {
         scratch.fill(to, batch, together);
         // SAFETY: `fill` has made each message of pointers and lengths of the batch, of `to` and of the lists of
         // the scratch, all of which outlive the call.
-        let result = unsafe {
-            libc::sendmmsg(
-                self.fd.as_raw_fd(),
-                scratch.messages.as_mut_ptr(),
-                scratch.messages.len() as libc::c_uint,
-                0,
-            )
-        };
-        let errno = errno();
-        let gone =
-            usize::try_from(result).map(|messages| scratch.datagrams[..messages].iter().sum());
+        let gone = unsafe { calls::send_messages(self.fd.as_fd(), &mut scratch.messages) };
+        let gone = gone.map(|messages| scratch.datagrams[..messages].iter().sum());
         scratch.clear();
-        gone.map_err(|_| errno)
+        gone.map_err(errno)
     }
 
     fn sorted(&self, to: SocketAddr, datagram_bytes: usize, errno: libc::c_int) -> SendError {
@@ -373,6 +355,6 @@ fn parts(address: Option<&RawAddress>) -> (*const libc::sockaddr, libc::socklen_
     })
 }
 
-fn errno() -> libc::c_int {
-    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+fn errno(error: io::Error) -> libc::c_int {
+    error.raw_os_error().unwrap_or(0)
 }
