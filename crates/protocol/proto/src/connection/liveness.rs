@@ -1,5 +1,7 @@
 //! Whether the peer is still there ([WIRE-12]).
 
+use bcl_wire::serial::before;
+
 use crate::config::Config;
 use crate::time::{Span, Time};
 
@@ -23,6 +25,8 @@ pub struct Liveness {
     /// Number of our latest probe, and whether it waits for an answer.
     number: u32,
     is_asking: bool,
+    /// The last probe before those that wait for an answer.
+    answered: u32,
     /// Number of the peer's latest probe.
     seen: u32,
 }
@@ -141,7 +145,9 @@ impl Liveness {
     /// Number for a probe that leaves now.
     pub fn ask(&mut self, now: Time) -> u32 {
         self.asked_at = now;
-        self.is_asking = true;
+        if !std::mem::replace(&mut self.is_asking, true) {
+            self.answered = self.number;
+        }
         self.number = self.number.wrapping_add(1);
         self.number
     }
@@ -152,9 +158,11 @@ impl Liveness {
         self.number
     }
 
-    /// An answer; true if it is to our latest probe.
+    /// An answer; true if it is to a probe that has left since the peer was heard last. Not only to the latest: a round trip may
+    /// take longer than the time from one to the next.
     pub fn on_answer(&mut self, number: u32) -> bool {
-        let is_ours = self.is_asking && number == self.number;
+        let was_asked = before(self.answered, number) && !before(self.number, number);
+        let is_ours = self.is_asking && was_asked;
         if is_ours {
             self.is_asking = false;
         }
@@ -163,7 +171,7 @@ impl Liveness {
 
     /// A probe of the peer; true if it is no replay.
     pub fn on_probe(&mut self, number: u32) -> bool {
-        let is_new = bcl_wire::serial::before(self.seen, number);
+        let is_new = before(self.seen, number);
         if is_new {
             self.seen = number;
         }
@@ -240,6 +248,27 @@ mod tests {
         liveness.owes(at(15), false);
         liveness.on_returned(at(16), number, Span::ZERO);
         assert_eq!(liveness.verdict(at(300), &config), Verdict::Fine);
+    }
+
+    /// WIRE-12.1: on a way that is longer than the time between probes no answer is ever to the latest.
+    #[test]
+    fn an_answer_to_any_probe_of_this_silence_counts_once() {
+        let mut liveness = Liveness::new(at(0));
+        let old = liveness.ask(at(1));
+        liveness.on_heard(at(2));
+        assert!(!liveness.on_answer(old), "nobody has asked since");
+        let (first, _, last) = (
+            liveness.ask(at(3)),
+            liveness.ask(at(4)),
+            liveness.ask(at(5)),
+        );
+        assert!(!liveness.on_answer(old) && liveness.on_answer(first));
+        assert!(!liveness.on_answer(first));
+        liveness.ask(at(6));
+        assert!(
+            !liveness.on_answer(last),
+            "it was asked before the peer was heard"
+        );
     }
 
     #[test]
