@@ -2,7 +2,7 @@
 
 use bcl_sim::net::LinkSpec;
 use bcl_sim::party::{Held, Party};
-use bcl_sim::{SimPort, Streams, World};
+use bcl_sim::{Mix, SimPort, Streams, World};
 
 /// What the receiver of 100 streams holds if it knows `known` peers.
 fn held(known: usize) -> Held {
@@ -12,6 +12,11 @@ fn held(known: usize) -> Held {
         downlink: LinkSpec::GOOD,
         message_bytes: 4 << 10,
         most_pending: 4,
+        mix: Mix {
+            normal: 1,
+            ..Mix::NOTHING
+        },
+        interfaces: false,
     };
     let mut plan = streams.plan(1);
     plan.silent_peers = known - 100;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use bcl_sim::net::{Faults, LinkSpec, Rate};
-use bcl_sim::{Goodput, SimPort, Streams};
+use bcl_sim::{Goodput, Mix, SimPort, Streams};
 
 const MS: u64 = 1_000_000;
 
@@ -15,7 +15,15 @@ const STREAMS: Streams = Streams {
     downlink: LinkSpec::GOOD,
     message_bytes: 256 << 10,
     most_pending: 4,
+    mix: Mix {
+        normal: 1,
+        ..Mix::NOTHING
+    },
+    interfaces: false,
 };
+
+/// Of this seed the receiver is one that has an interface program where there are any.
+const SEED_OF_INTERFACES: u64 = 4;
 
 fn measure(streams: Streams, warm_up_ms: u64, span_ms: u64) -> Goodput {
     let measured = streams.measure::<SimPort>(1, warm_up_ms * MS, span_ms * MS);
@@ -26,6 +34,23 @@ fn with_loss(per_million: u32) -> Goodput {
     let faults = Faults::loss(Rate::per_million(per_million));
     let uplink = LinkSpec::GOOD.with_faults(faults);
     measure(Streams { uplink, ..STREAMS }, 20, 100)
+}
+
+/// System messages of 1,000 bytes, past an interface program or not.
+fn short_with(faults: Faults, interfaces: bool) -> Goodput {
+    let streams = Streams {
+        uplink: LinkSpec::GOOD.with_faults(faults),
+        message_bytes: 1_000,
+        most_pending: 64,
+        mix: Mix {
+            system: 1,
+            ..Mix::NOTHING
+        },
+        interfaces,
+        ..STREAMS
+    };
+    let measured = streams.measure::<SimPort>(SEED_OF_INTERFACES, 20 * MS, 100 * MS);
+    measured.unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 fn with_senders(senders: usize) -> Goodput {
@@ -49,6 +74,23 @@ fn the_table_is_as_it_was() {
     ] {
         let mbps = with_loss(per_million).bits_per_second() / 1e6;
         writeln!(table, "{name:<16} {mbps:>9.0}").expect("a string takes it");
+    }
+    table += "\nmessages of 1,000 bytes, by socket   by interface program\n";
+    let out_of_order = |per_million| Faults {
+        reorder: Rate::per_million(per_million),
+        reorder_by_ns: 20_000,
+        ..Faults::default()
+    };
+    for (name, faults) in [
+        ("no faults", Faults::default()),
+        ("1 % lost", Faults::loss(Rate::percent(1))),
+        ("5 % lost", Faults::loss(Rate::percent(5))),
+        ("1 % late", out_of_order(10_000)),
+        ("10 % late", out_of_order(100_000)),
+    ] {
+        let mbps = |interfaces| short_with(faults, interfaces).bits_per_second() / 1e6;
+        let (socket, interface) = (mbps(false), mbps(true));
+        writeln!(table, "{name:<25} {socket:>9.0} {interface:>12.0}").expect("a string takes it");
     }
     table += "\nsenders, no loss    Mbit/s   fairness (Jain)\n";
     for senders in [1, 10, 100] {

@@ -19,6 +19,10 @@ pub struct Streams {
     pub message_bytes: usize,
     /// How many messages each has under way.
     pub most_pending: usize,
+    /// What they send.
+    pub mix: Mix,
+    /// Whether interface programs receive it, where a host has one.
+    pub interfaces: bool,
 }
 
 /// What got through.
@@ -91,10 +95,7 @@ impl Streams {
                 operations: u32::MAX,
                 gap_ns: 1,
                 most_pending: self.most_pending,
-                mix: Mix {
-                    normal: 1,
-                    ..Mix::NOTHING
-                },
+                mix: self.mix,
                 shortest_bytes: self.message_bytes,
                 longest_bytes: self.message_bytes,
                 channels: 1,
@@ -108,7 +109,7 @@ impl Streams {
             upsets: Vec::new(),
             stranger_gap_ns: None,
             two_jobs: false,
-            interfaces: false,
+            interfaces: self.interfaces,
             own_keys: false,
             tagged: None,
             one_sided: false,

@@ -59,6 +59,7 @@ impl<P: Party> World<P> {
         self.meets(seat, from)?;
         let meeting = self.ledger.meet(from, seat, 0);
         self.ledger.deliver(from, seat, 0, meeting, bytes)?;
+        self.delivered_bytes[from] += bytes.len() as u64;
         let hold_ns = self.plan.traffic.hold_ns;
         self.after_at_most(seat, hold_ns, Deed::Release { message });
         Ok(())

@@ -26,25 +26,18 @@ enum State {
 struct Flight {
     packet: Packet,
     sent_at: Time,
-    sends: u32,
+    sends: u16,
+    /// How often the receiver has said that it dropped this one: as often as it was sent, unless that was lost.
+    drops: u16,
     state: State,
     /// The receiver has dropped it as it was sent last: it is lost, but need not leave again at once.
     is_dropped: bool,
 }
 
 impl Flight {
-    /// What a receiver drops again and again, as its ring is full, comes ever more seldom.
-    fn is_back_at(&self, trip: Span) -> Time {
-        let pause = match self.sends {
-            1 => trip,
-            sends => trip.max(DROPPED_PAUSE).times(1 << (sends - 1).min(16)),
-        };
-        self.sent_at + pause.min(DROPPED_PAUSE_MAX).max(trip)
-    }
-
     fn leave_again(&mut self, now: Time) {
         self.sent_at = now;
-        self.sends += 1;
+        self.sends = self.sends.saturating_add(1);
         self.is_dropped = false;
     }
 
@@ -73,6 +66,8 @@ pub struct Flights {
     highest: u32,
     /// One past the highest sequence that the receiver has dropped.
     dropped_end: u32,
+    /// How often what was dropped has been shown again, since the oldest is the oldest.
+    rounds: u32,
 }
 
 /// What an acknowledgement has told.
@@ -162,6 +157,7 @@ impl Flights {
             packet,
             sent_at: now,
             sends: 1,
+            drops: 0,
             state: State::UnderWay,
             is_dropped: false,
         });
@@ -186,12 +182,13 @@ impl Flights {
         if ahead > self.ring.len() as i32 {
             return Err(Impossible);
         }
-        let mut latest: Option<(Time, u32)> = None;
+        let mut latest: Option<(Time, u16)> = None;
         for _ in 0..ahead.max(0) {
             let Some(flight) = self.ring.pop_front() else {
                 break;
             };
             self.first = self.first.wrapping_add(1);
+            self.rounds = 0;
             if flight.state == State::Arrived {
                 self.arrived -= 1;
             } else {
@@ -215,7 +212,7 @@ impl Flights {
         &mut self,
         now: Time,
         bits: &[u64; 4],
-        latest: &mut Option<(Time, u32)>,
+        latest: &mut Option<(Time, u16)>,
         progress: &mut Progress,
     ) -> Result<(), Impossible> {
         for (word, bits) in bits.iter().enumerate() {
@@ -247,7 +244,7 @@ impl Flights {
         &mut self,
         now: Time,
         flight: &Flight,
-        latest: &mut Option<(Time, u32)>,
+        latest: &mut Option<(Time, u16)>,
         progress: &mut Progress,
     ) {
         match flight.state {
@@ -302,38 +299,55 @@ impl Flights {
         (found, look_again)
     }
 
-    /// The receiver has dropped `sequence`, for it came before others: all up to it were dropped or are lost,
-    /// but for those that were sent less than a round trip ago. [`find_dropped`](Self::find_dropped) has them.
+    /// The receiver has dropped `sequence`, for it came before others: all up to it were dropped or are lost, but for
+    /// those that have left since. [`find_dropped`](Self::find_dropped) has them.
+    ///
+    /// This answers the latest sending if each one has been answered so, or if no round trip is so short; `trip` alone
+    /// would not do, for before an interface program has answered the shortest one known is that of the programs.
     pub fn on_dropped(&mut self, now: Time, sequence: u32, trip: Span) {
-        let end = distance(sequence, self.first) + 1;
-        if end > self.ring.len() as i32 {
+        let index = distance(sequence, self.first);
+        let Some(named) = usize::try_from(index)
+            .ok()
+            .and_then(|index| self.ring.get_mut(index))
+        else {
             return;
-        }
-        for flight in self.ring.iter_mut().take(end.max(0) as usize) {
-            flight.is_dropped |= now.since(flight.sent_at) >= trip;
+        };
+        named.drops = named.drops.saturating_add(1);
+        let long_ago = now.ago(trip);
+        let left_by = match named.drops >= named.sends {
+            true => named.sent_at.max(long_ago),
+            false => long_ago,
+        };
+        for flight in self.ring.iter_mut().take(index as usize + 1) {
+            flight.is_dropped |= flight.sent_at <= left_by;
         }
         if distance(sequence, self.dropped_end) >= 0 {
             self.dropped_end = sequence.wrapping_add(1);
         }
     }
 
-    /// Takes for lost what the receiver has dropped, once it may leave again. Returns which, and when to look again
-    /// for more.
+    /// Takes for lost what the receiver has dropped, once it may leave again, and all of it at once: the receiver takes
+    /// it in order or not at all. Returns which, and when to look again for more.
     pub fn find_dropped(&mut self, now: Time, trip: Span) -> (Lost, Option<Time>) {
-        let (mut found, mut look_again): (Lost, Option<Time>) = (Lost::default(), None);
         let end = distance(self.dropped_end, self.first).max(0) as usize;
-        for flight in self.ring.iter_mut().take(end) {
-            if flight.state == State::UnderWay && flight.is_dropped {
-                let at = flight.is_back_at(trip);
-                match at <= now {
-                    true => flight.lose(&mut found),
-                    false => look_again = Some(look_again.map_or(at, |other| at.min(other))),
-                }
-            }
+        let is_dropped =
+            |flight: &&mut Flight| flight.state == State::UnderWay && flight.is_dropped;
+        let mut dropped = self.ring.iter_mut().take(end).filter(is_dropped).peekable();
+        let Some(oldest) = dropped.peek() else {
+            return (Lost::default(), None);
+        };
+        let at = oldest.sent_at + pause(self.rounds, trip);
+        if at > now {
+            return (Lost::default(), Some(at));
         }
+        let mut found = Lost::default();
+        for flight in dropped {
+            flight.lose(&mut found);
+        }
+        self.rounds += 1;
         self.under_way -= found.count;
         self.lost += found.count;
-        (found, look_again)
+        (found, None)
     }
 
     /// A timeout: nothing that is under way is believed to arrive any more.
@@ -427,6 +441,18 @@ impl Flights {
         if self.ring.is_empty() {
             self.ring = VecDeque::new();
         }
+    }
+}
+
+/// What a receiver drops again and again, as its ring is full, comes ever more seldom.
+fn pause(rounds: u32, trip: Span) -> Span {
+    match rounds {
+        0 => Span::ZERO,
+        rounds => trip
+            .max(DROPPED_PAUSE)
+            .times(1 << rounds.min(16))
+            .min(DROPPED_PAUSE_MAX)
+            .max(trip),
     }
 }
 
@@ -543,14 +569,20 @@ mod tests {
         );
     }
 
+    /// Whether the answer is to the first sending or the second, only time can tell; two answers are to both.
     #[test]
     fn a_packet_sent_since_was_not_dropped() {
-        let mut flights = flights(2, 0);
-        flights.on_dropped(Time(1_050), 1, Span(100));
-        assert_eq!(
-            flights.find_dropped(Time(9_000), Span(100)),
-            (Lost::default(), None)
-        );
+        let (mut flights, trip) = (flights(2, 0), Span(100));
+        flights.lose_all();
+        for sequence in 0..2 {
+            let again = flights.resend_lost(Time(1_060), u16::MAX);
+            assert_eq!(again.unwrap().0, sequence);
+        }
+        flights.on_dropped(Time(1_070), 1, trip);
+        let none = (Lost::default(), None);
+        assert_eq!(flights.find_dropped(Time(9_000), trip), none);
+        flights.on_dropped(Time(1_075), 1, trip);
+        assert_eq!(flights.find_dropped(Time(1_075), trip).0.count, 2);
     }
 
     #[test]
