@@ -25,6 +25,9 @@
 #define PACKET_MAX (sizeof(struct header) + PAYLOAD_MAX)
 // Of these the port's socket takes care ([MCP-1.2]).
 #define KINDS_LEFT_ALONE (KIND_BIT(HELLO) | KIND_BIT(WELCOME) | KIND_BIT(CONFIRM) | KIND_BIT(REFUSE) | KIND_BIT(PIECE))
+// When they come early these are dealt with at once, or kept by the program ([MCP-3.2]).
+#define KINDS_WITHOUT_ORDER (KIND_BIT(CTS) | KIND_BIT(FIN) | KIND_BIT(BODY))
+#define KINDS_THAT_CAN_WAIT (KIND_BIT(DATA) | KIND_BIT(RTS))
 
 // Bytes of the datagram in the frame, 0 if this is nothing for us ([MCP-1.1]).
 static __always_inline __u32 datagram_len(const struct work *w) {
@@ -79,10 +82,12 @@ static __always_inline int is_given_back(const struct work *w) {
 // Decides what a packet leads to. 0: there is no room for it.
 static __always_inline int make_plan(struct work *w, struct connection *c) {
     const struct header *packet = &w->packet;
-    __u32 early = KIND_BIT(CTS) | KIND_BIT(FIN) | KIND_BIT(BODY);
     __u32 bit = KIND_BIT(packet->kind & 31);
-    if (w->plan.standing == EARLY && !(bit & early))
-        return 0;
+    if (w->plan.standing == EARLY && !(bit & KINDS_WITHOUT_ORDER)) {
+        if (!(bit & KINDS_THAT_CAN_WAIT) || !can_wait(w, c))
+            return 0;
+        w->plan.waits = 1;
+    }
     switch (packet->kind) {
     case DATA:
         return plan_message(w, c);
@@ -116,9 +121,10 @@ static __always_inline void deal_with(struct xdp_md *ctx, struct work *w, struct
     else
         count(w, COUNT_NO_ROOM);
     // Nothing has been done. What is said all the same?
+    w->counted &= ~(1u << COUNT_DISCARDED);
     if (w->plan.answer != PROBE_ANSWER)
         w->plan.answer = 0;
-    w->plan.dropped = standing == EARLY;
+    w->plan.dropped = standing == EARLY || standing == NEXT;
     choose_answer(ctx, w, c);
 }
 

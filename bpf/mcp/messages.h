@@ -19,6 +19,22 @@ static __always_inline int must_refuse(struct work *w) {
     return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + need > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 2;
 }
 
+// The bits of an ACK say of so many whether they have been taken.
+#define SELECTIVE 256
+
+// Whether the program is to keep a packet that came early until its turn comes ([MCP-3.2]). A refusal looks at messages in
+// their order, and must not find the ring full of those that come after.
+__noinline int can_wait(struct work *w, struct connection *c) {
+    if (!w || !c)
+        return 0;
+    volatile struct control *control = control_of(w->port);
+    void *ring = ring_of(w->port);
+    if (!control || !ring || control->refuses_early || c->is_refusing || w->packet.sequence - c->expected > SELECTIVE)
+        return 0;
+    __u64 used = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + record_len(w->payload_len);
+    return used <= bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 4;
+}
+
 // Plans for DATA. 0: there is no room.
 __noinline int plan_message(struct work *w, struct connection *c) {
     if (!w || !c)
@@ -44,6 +60,9 @@ __noinline int plan_message(struct work *w, struct connection *c) {
         return 1;
     }
     if (packet->flags & FIRST && must_refuse(w)) {
+        // Messages after this one have been taken.
+        if (plan->standing != NEXT || c->ahead)
+            return 0;
         count(w, COUNT_REFUSED);
         plan->refuses = 1;
         plan->answer = ACK;

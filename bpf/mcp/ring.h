@@ -12,6 +12,8 @@
 
 #define IS_PLACED 1
 #define IS_ACKED 2
+#define IS_EARLY 4
+#define IS_BARE 8
 
 struct record_head {
     __u8 source[16]; // IPv4 as ::ffff:a.b.c.d
@@ -56,6 +58,17 @@ static __always_inline void fill(struct record_head *head, struct work *w, struc
     __builtin_memcpy(&head->packet, &w->packet, sizeof head->packet);
 }
 
+static __always_inline __u32 flags_of_record(const struct plan *plan) {
+    switch (plan->record) {
+    case PLACED:
+        return IS_PLACED;
+    case BARE:
+        return IS_BARE;
+    default:
+        return plan->waits ? IS_EARLY : 0;
+    }
+}
+
 // Does what was planned for a packet, with a record of `size` bytes. 0: there is no room.
 static __always_inline int perform_and_tell(struct xdp_md *ctx, struct work *w, struct connection *c, void *ring,
                                             const __u32 size) {
@@ -71,7 +84,7 @@ static __always_inline int perform_and_tell(struct xdp_md *ctx, struct work *w, 
     }
     if (!perform(ctx, w, c))
         goto no_room;
-    __u32 flags = (w->plan.record == PLACED ? IS_PLACED : 0) | (choose_answer(ctx, w, c) ? IS_ACKED : 0);
+    __u32 flags = flags_of_record(&w->plan) | (choose_answer(ctx, w, c) ? IS_ACKED : 0);
     fill(head, w, c, len, flags);
     bpf_ringbuf_submit(head, BPF_RB_NO_WAKEUP);
     count(w, COUNT_RECORDS);
@@ -84,6 +97,9 @@ no_room:
 
 // Does what was planned for a packet, with all that belongs to it. 0: there is no room, and nothing was done.
 static __always_inline int carry_out(struct xdp_md *ctx, struct work *w, struct connection *c) {
+    // What waits for this one in the program's hands can be dealt with now.
+    if (w->plan.record == NO_RECORD && w->plan.standing == NEXT && c->ahead)
+        w->plan.record = BARE;
     if (w->plan.record == NO_RECORD) {
         if (!perform(ctx, w, c))
             return 0;

@@ -33,6 +33,7 @@ enum record {
     NO_RECORD,
     WHOLE,  // the packet
     PLACED, // without payload: that is where it belongs
+    BARE,   // without payload: only how far the connection has come
 };
 
 // What happens to a window.
@@ -54,12 +55,12 @@ struct plan {
     __u32 answer; // kind of the packet that is sent back, or 0
     __u32 answer_len;
     __u32 status; // of an ANSWER
-    __u32 dropped; // it came early, and was not taken
+    __u32 dropped; // there was no room for it
     __u64 found;  // by an ATOMIC, for its ANSWER
     __u32 refuses; // from this packet on
     __u32 accepts; // nothing is refused any more
     __u32 keeps;   // `outcome`
-    __u32 zero;
+    __u32 waits;   // it came early, and the program keeps it until its turn comes
     struct outcome outcome;
 };
 

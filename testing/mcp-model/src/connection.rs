@@ -1,14 +1,18 @@
 //! What is kept for a connection, and what its sequence says of a packet ([MCP-3]).
 
+use bcl_layout::record::cost;
 use bcl_proto::{ConnectionState, Entering, Outcome, ReceiveWindow, Standing};
 use bcl_wire::serial::before;
 use bcl_wire::{CheckKey, Flags, Kind, SLOTS};
 
 use crate::reply::Reply;
+use crate::ring::Put;
 use crate::{Effect, ModelPort, Packet};
 
 /// Sequenced packets that are acknowledged together ([MCP-5.3]).
 const TOGETHER: u32 = 8;
+/// The bits of an ACK say of so many whether they have been taken.
+const SELECTIVE: u32 = 256;
 
 /// What the program has the agent enter ([MCP-1.5]).
 #[derive(Debug, Clone, Copy)]
@@ -100,10 +104,15 @@ impl ModelPort {
     pub(crate) fn sequenced(&mut self, connection: &mut Connection, packet: &Packet<'_>) -> Effect {
         let header = &packet.header;
         let standing = connection.window.standing(header.sequence);
-        let may_be_early = matches!(header.kind, Kind::Cts | Kind::Fin | Kind::Body);
-        let done = match standing {
+        let has_no_order = matches!(header.kind, Kind::Cts | Kind::Fin | Kind::Body);
+        let tells = standing == Standing::Next && connection.window.has_gaps();
+        let mut done = match standing {
+            Standing::Next if tells && !self.ring.has_room(0) => None,
             Standing::Next => self.perform(connection, packet),
-            Standing::Early if may_be_early => self.perform(connection, packet),
+            Standing::Early if has_no_order => self.perform(connection, packet),
+            Standing::Early if self.can_wait(connection, packet) => {
+                self.perform(connection, packet).map(Effect::that_waits)
+            }
             Standing::Early => None,
             Standing::Duplicate => {
                 self.counters.duplicate += 1;
@@ -114,7 +123,10 @@ impl ModelPort {
                 return Effect::reply(Reply::Ack { dropped: None });
             }
         };
-        if done.is_some() {
+        if let Some(effect) = &mut done {
+            if tells {
+                effect.record.get_or_insert(Put::Bare);
+            }
             connection.due += 1;
             match standing {
                 Standing::Next => connection.take_next(),
@@ -129,10 +141,22 @@ impl ModelPort {
         let acks = asks || is_early || connection.window.has_gaps() || connection.due >= TOGETHER;
         let mut effect = done.unwrap_or(Effect::NONE);
         if acks && matches!(effect.reply, Reply::None) {
-            let dropped = (is_early && done.is_none()).then_some(header.sequence);
+            let dropped = done.is_none().then_some(header.sequence);
             effect.reply = Reply::Ack { dropped };
         }
         effect
+    }
+
+    /// Whether the program is to keep a packet that came early ([MCP-3.2]).
+    fn can_wait(&self, connection: &Connection, packet: &Packet<'_>) -> bool {
+        let header = &packet.header;
+        let ahead = header.sequence.wrapping_sub(connection.window.expected());
+        let used_bytes = self.ring.used_bytes() + cost(packet.payload.len());
+        matches!(header.kind, Kind::Data | Kind::Rts)
+            && ahead <= SELECTIVE
+            && connection.refused.is_none()
+            && !self.control.refuse_early
+            && used_bytes <= self.ring.capacity_bytes() / 4
     }
 
     /// What a packet says is done; `None` if there is no room for it.

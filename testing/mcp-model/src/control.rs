@@ -9,6 +9,8 @@ pub struct Control {
     pub sleeps: bool,
     /// No new system messages.
     pub refuse_system: bool,
+    /// No packets that the program would have to keep.
+    pub refuse_early: bool,
     /// How many of the grants are looked at.
     pub grant_count: u32,
     /// Where messages belong.
@@ -21,6 +23,7 @@ impl Default for Control {
         Self {
             sleeps: false,
             refuse_system: false,
+            refuse_early: false,
             grant_count: GRANTS as u32,
             grants: [Grant::default(); GRANTS],
             given_back: [false; GIVEN_BACK_SLOTS],

@@ -88,6 +88,12 @@ impl Effect {
         }
     }
 
+    /// The same, of a packet that the program keeps until its turn comes.
+    fn that_waits(self) -> Self {
+        let record = self.record.map(|_| Put::Early);
+        Self { record, ..self }
+    }
+
     const fn reply(reply: Reply) -> Self {
         Self {
             record: None,

@@ -54,6 +54,11 @@ impl ModelPort {
                 Some(Effect::reply(Reply::Refusal))
             }
             _ if is_first && !self.has_room_for_message(header.length) => {
+                let is_early = connection.window.expected() != header.sequence;
+                if is_early || connection.window.has_gaps() {
+                    // Others are missing before it, or messages after it have been taken.
+                    return None;
+                }
                 self.counters.refused += 1;
                 connection.refused = Some((header.message, header.sequence));
                 Some(Effect::reply(Reply::Refusal))

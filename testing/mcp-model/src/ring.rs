@@ -13,8 +13,12 @@ const WAKE_BYTES: usize = 8;
 pub(crate) enum Put {
     /// With its payload.
     Whole,
+    /// With its payload, to be kept until its turn comes.
+    Early,
     /// Its payload or effect is in a window's memory, where the access began here.
     Placed(u32),
+    /// Only how far the connection has come.
+    Bare,
 }
 
 /// The records of one port, in the order of their packets.
@@ -57,17 +61,20 @@ impl Ring {
 
     /// Adds a record; there is room for it.
     pub(crate) fn put(&mut self, packet: &Packet<'_>, put: Put, ack: u32, is_acked: bool) {
-        let (is_placed, place, payload) = match put {
-            Put::Whole => (false, 0, packet.payload),
-            Put::Placed(place) => (true, place, &[][..]),
+        let (place, payload) = match put {
+            Put::Whole | Put::Early => (0, packet.payload),
+            Put::Placed(place) => (place, &[][..]),
+            Put::Bare => (0, &[][..]),
         };
         let Some(header) = packet.datagram.first_chunk() else {
             return;
         };
         let record = Record {
             from: packet.from.into(),
-            is_placed,
+            is_placed: matches!(put, Put::Placed(_)),
             is_acked,
+            is_early: put == Put::Early,
+            is_bare: put == Put::Bare,
             ack,
             place,
             header,

@@ -97,6 +97,9 @@ impl Twins {
                 let refuses = !traffic.once_in(4) && !self.model.control.refuse_system;
                 self.model.control.refuse_system = refuses;
                 self.kernel.control.refuse_system(refuses);
+                let refuses = self.traffic.once_in(8);
+                self.model.control.refuse_early = refuses;
+                self.kernel.control.refuse_early(refuses);
             }
             56..62 => {
                 self.model.control.sleeps = !self.model.control.sleeps;
@@ -193,6 +196,8 @@ impl Twins {
             let found = Record {
                 from: found.from,
                 is_placed: found.is_placed,
+                is_early: found.is_early,
+                is_bare: found.is_bare,
                 is_acked: found.is_acked,
                 ack: found.ack,
                 place: found.place,

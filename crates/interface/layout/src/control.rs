@@ -7,6 +7,8 @@ pub const GRANTS: usize = 16;
 pub const SLEEPS_AT: usize = 0;
 /// Where the word stands that says whether it refuses system messages.
 pub const REFUSE_SYSTEM_AT: usize = 4;
+/// Where the word stands that says whether no packets are kept that come before others.
+pub const REFUSE_EARLY_AT: usize = 12;
 /// Where the number of grants stands that are looked at.
 pub const GRANT_COUNT_AT: usize = 8;
 /// Where the first grant stands.

@@ -113,6 +113,7 @@ fn control_page(claims: &mut Claims) {
         ("sleeps", SLEEPS_AT, 4),
         ("refuses_system", REFUSE_SYSTEM_AT, 4),
         ("grant_count", GRANT_COUNT_AT, 4),
+        ("refuses_early", REFUSE_EARLY_AT, 4),
         ("grants", GRANTS_AT, GRANTS * GRANT_BYTES),
         ("given_back", GIVEN_BACK_AT, GIVEN_BACK_SLOTS),
     ] {
@@ -144,6 +145,8 @@ fn records(claims: &mut Claims) {
     }
     claims.is("IS_PLACED", PLACED.into());
     claims.is("IS_ACKED", ACKED.into());
+    claims.is("IS_EARLY", EARLY.into());
+    claims.is("IS_BARE", BARE.into());
     claims.is("KERNEL_HEAD", PREFIX_BYTES);
     for (c, size) in ["SMALL", "MIDDLE", "LARGE"].into_iter().zip(SIZES) {
         claims.is(c, size);

@@ -20,6 +20,8 @@ pub(crate) const HEADER_AT: usize = 32;
 
 pub(crate) const PLACED: u16 = 1;
 pub(crate) const ACKED: u16 = 2;
+pub(crate) const EARLY: u16 = 4;
+pub(crate) const BARE: u16 = 8;
 
 /// A packet that has been checked, and taken if it is a sequenced one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,10 @@ pub struct Record<'a> {
     pub is_placed: bool,
     /// The interface program has acknowledged all that it has taken, with this packet.
     pub is_acked: bool,
+    /// It came before others: nothing is to be done with it until `ack` of a record has passed it.
+    pub is_early: bool,
+    /// Nothing is to be done with it any more. It only says how far `ack` is now; what follows the header is empty.
+    pub is_bare: bool,
     /// What the program may acknowledge from now on.
     pub ack: u32,
     /// Of a placed PUT or ATOMIC: where in the window the access began, in bytes.
@@ -53,6 +59,8 @@ impl<'a> Record<'a> {
             from: SocketAddr::new(source, source_port),
             is_placed: flags & PLACED != 0,
             is_acked: flags & ACKED != 0,
+            is_early: flags & EARLY != 0,
+            is_bare: flags & BARE != 0,
             ack: u32::from_le_bytes(field(head, ACK_AT)),
             place: u32::from_le_bytes(field(head, PLACE_AT)),
             header: head[HEADER_AT..].first_chunk()?,
@@ -66,7 +74,14 @@ impl<'a> Record<'a> {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
         };
-        let flags = if self.is_placed { PLACED } else { 0 } | if self.is_acked { ACKED } else { 0 };
+        let flags = [
+            (self.is_placed, PLACED),
+            (self.is_acked, ACKED),
+            (self.is_early, EARLY),
+            (self.is_bare, BARE),
+        ];
+        let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+        let flags = set.fold(0, |flags, (_, flag)| flags | flag);
         let (head, rest) = into.split_at_mut(HEAD_BYTES);
         let mut put = |at: usize, bytes: &[u8]| head[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &source.octets());
@@ -118,13 +133,16 @@ mod tests {
         let bytes = bytes(3, 2, &[1, 2, 3, 9, 9]);
         let record = Record::parse(&bytes).expect("a record");
         assert_eq!(record.from, "10.0.0.7:20001".parse().unwrap());
-        assert!(record.is_acked && !record.is_placed);
+        assert!(record.is_acked && !record.is_placed && !record.is_early && !record.is_bare);
         assert_eq!((record.ack, record.place), (66, 77));
         assert_eq!(record.header[0], 0x42);
         assert_eq!(record.payload, [1, 2, 3]);
         let placed = self::bytes(0, 1, &[]);
         let record = Record::parse(&placed).expect("a record");
         assert!(record.is_placed && !record.is_acked && record.payload.is_empty());
+        let record = |flags| self::bytes(0, flags, &[]);
+        assert!(Record::parse(&record(4)).expect("a record").is_early);
+        assert!(Record::parse(&record(8)).expect("a record").is_bare);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::os::fd::AsFd;
 use bcl_layout::PAGE_BYTES;
 use bcl_layout::control::{
     GIVEN_BACK_AT, GRANT_BYTES, GRANT_CONNECTION_AT, GRANT_COUNT_AT, GRANT_LEN_AT,
-    GRANT_MESSAGE_AT, GRANT_PLACE_AT, GRANT_WINDOW_AT, GRANTS, GRANTS_AT, Grant, REFUSE_SYSTEM_AT,
-    SLEEPS_AT, given_back_slot,
+    GRANT_MESSAGE_AT, GRANT_PLACE_AT, GRANT_WINDOW_AT, GRANTS, GRANTS_AT, Grant, REFUSE_EARLY_AT,
+    REFUSE_SYSTEM_AT, SLEEPS_AT, given_back_slot,
 };
 use bcl_os::Fd;
 use bcl_os::mapping::Mapping;
@@ -47,6 +47,12 @@ impl Control {
     /// Whether system messages are to be refused from now on.
     pub fn refuse_system(&self, refuse: bool) {
         self.word(REFUSE_SYSTEM_AT)
+            .store(u32::from(refuse), Ordering::Release);
+    }
+
+    /// Whether packets that come before others are to be dropped from now on.
+    pub fn refuse_early(&self, refuse: bool) {
+        self.word(REFUSE_EARLY_AT)
             .store(u32::from(refuse), Ordering::Release);
     }
 

@@ -68,11 +68,18 @@ impl Buffers {
     /// A buffer for `len_bytes`, at most the largest size, charged to `owner`.
     #[inline]
     pub fn take(&mut self, len_bytes: usize, owner: u32) -> Option<Name> {
-        let class = class(len_bytes);
-        let size = SIZES[class];
+        let size = SIZES[class(len_bytes)];
         if len_bytes > size || self.used_bytes + size > self.limit_bytes {
             return None;
         }
+        Some(self.take_all_the_same(len_bytes, owner))
+    }
+
+    /// The same beyond the limit, of a length that was looked at: somebody else sees to it that it is not often so.
+    #[inline]
+    pub fn take_all_the_same(&mut self, len_bytes: usize, owner: u32) -> Name {
+        let class = class(len_bytes);
+        let size = SIZES[class];
         let bytes = match self.free[class].pop() {
             Some(bytes) => {
                 self.free_bytes -= size;
@@ -84,11 +91,11 @@ impl Buffers {
             }
         };
         self.used_bytes += size;
-        Some(self.slab.insert(Buffer {
+        self.slab.insert(Buffer {
             bytes,
             owner,
             is_lent: false,
-        }))
+        })
     }
 
     /// Lets go of free buffers of other sizes, if all together would be too much.

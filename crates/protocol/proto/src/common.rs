@@ -37,6 +37,8 @@ pub struct Common {
     pub to_enter: VecDeque<u32>,
     pub to_take_back: VecDeque<u32>,
     pub to_remove: VecDeque<u32>,
+    /// Connections of which packets that came early are to be dealt with, and for which there was no room.
+    pub overdue: Vec<u32>,
     /// Connections that the interface program has.
     pub entered: usize,
     /// Connections whose peers have taken leave, which the program is told once it has heard of all that arrived before.

@@ -201,6 +201,9 @@ impl Front {
         endpoint: &mut Endpoint,
         memory: &mut Memory,
     ) -> bool {
+        if endpoint.catch_up(Time(now_ns), memory) == Told::NoRoom {
+            return false;
+        }
         let Some(record) = self.port.ring.next_record() else {
             return false;
         };
@@ -242,12 +245,14 @@ impl Front {
             }
         }
         self.port.control.refuse_system = endpoint.refuse_system(memory);
+        self.port.control.refuse_early = endpoint.refuse_early();
         self.publish_grants(memory);
     }
 
     fn hear_agent(&mut self, now_ns: u64, endpoint: &mut Endpoint, memory: &mut Memory) {
         let is_empty = self.port.ring.next_record().is_none();
         self.port.control.sleeps = is_empty;
+        let has_all = is_empty && !endpoint.has_overdue();
         for answer in std::mem::take(&mut self.answers) {
             match answer {
                 Answer::Entered(id) => {
@@ -260,7 +265,7 @@ impl Front {
                     self.ask(now_ns, AgentTask::Remove(id));
                     endpoint.not_entered(Time(now_ns), id, memory);
                 }
-                Answer::Returned(id, state) if is_empty => {
+                Answer::Returned(id, state) if has_all => {
                     endpoint.taken_back(Time(now_ns), id, state.as_ref(), memory);
                 }
                 Answer::Returned(..) => self.answers.push(answer),

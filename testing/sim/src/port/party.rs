@@ -135,7 +135,7 @@ impl Party for SimPort {
     }
 
     fn has_records(&mut self) -> bool {
-        self.front.as_mut().is_some_and(Front::has_records)
+        self.front.as_mut().is_some_and(Front::has_records) || self.endpoint.has_overdue()
     }
 
     fn handle_record(&mut self, now_ns: u64) -> bool {

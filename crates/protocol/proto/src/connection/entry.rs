@@ -174,7 +174,7 @@ impl Connection {
         header: &Header,
         cx: &mut Context<'_, U>,
     ) -> Result<bool, End> {
-        if !self.has_room_for(record, header, cx) {
+        if !record.is_placed && !self.has_room_for(header, cx) {
             return Ok(false);
         }
         // The interface program has one link.
@@ -196,20 +196,16 @@ impl Connection {
                 self.on_told(record, header, cx)?;
                 self.on_fresh(from, cx.now);
                 self.acks.on_told(cx.now, record.is_acked);
+                self.catch_up_told(cx)?;
             }
             _ => self.on_unsequenced(from, header, payload, cx),
         }
         self.verdict(cx).map(|()| true)
     }
 
-    fn has_room_for<U: Upcalls>(
-        &self,
-        record: &Record<'_>,
-        header: &Header,
-        cx: &Context<'_, U>,
-    ) -> bool {
+    fn has_room_for<U: Upcalls>(&self, header: &Header, cx: &Context<'_, U>) -> bool {
         match header.kind {
-            _ if record.is_placed || cx.common.is_closing => true,
+            _ if cx.common.is_closing => true,
             Kind::Put | Kind::Get | Kind::Atomic => self.owner.has_room(),
             Kind::Data if header.channel == 0 && header.flags.contains(Flags::FIRST) => {
                 let is_unreliable = header.flags.contains(Flags::UNRELIABLE);
@@ -235,12 +231,35 @@ impl Connection {
                     .window_written(self.peer, window, start, header.length);
             }
             Kind::Atomic if record.is_placed => cx.up.window_written(self.peer, window, start, 8),
-            _ if record.is_placed => {}
+            _ if record.is_placed || record.is_bare => {}
+            _ if record.is_early => {
+                self.stash
+                    .keep_all_the_same(&mut cx.common.stash, self.id, header, record.payload);
+            }
             _ => {
                 self.process(header, record.payload, cx)?;
             }
         }
         Ok(())
+    }
+
+    /// Deals with packets that came early and whose turn has come, as records have told. False: there is no room for
+    /// the next one.
+    pub fn catch_up_told<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<bool, End> {
+        while let Some((header, name)) = self.stash.first_before(self.receive_window.expected()) {
+            if !self.has_room_for(&header, cx) {
+                cx.common.overdue.push(self.id);
+                return Ok(false);
+            }
+            let Some((bytes, _)) = cx.common.stash.detach(name) else {
+                break;
+            };
+            let payload = bytes.get(..usize::from(header.payload_len_bytes));
+            self.process(&header, payload.unwrap_or_default(), cx)?;
+            cx.common.stash.recycle(bytes);
+            self.stash.drop_first();
+        }
+        Ok(true)
     }
 
     /// A refusal of messages on normal channels is told: what an interface program has acknowledged is not sent again

@@ -26,21 +26,30 @@ impl Stash {
         if self.bytes + cost > buffers.room_bytes() {
             return false;
         }
-        let Some(name) = buffers.take(payload.len(), owner) else {
-            return false;
-        };
+        self.keep_all_the_same(buffers, owner, header, payload);
+        true
+    }
+
+    /// Keeps a packet of at most the longest payload, whether there is room or not: it was acknowledged.
+    pub fn keep_all_the_same(
+        &mut self,
+        buffers: &mut Buffers,
+        owner: u32,
+        header: &Header,
+        payload: &[u8],
+    ) {
+        let name = buffers.take_all_the_same(payload.len(), owner);
         let place = buffers
             .get_mut(name)
             .and_then(|bytes| bytes.get_mut(..payload.len()));
         if let Some(place) = place {
             place.copy_from_slice(payload);
         }
-        self.bytes += cost;
+        self.bytes += Buffers::cost(payload.len());
         let index = self
             .packets
             .partition_point(|(other, _)| before(header.sequence, other.sequence));
         self.packets.insert(index, (*header, name));
-        true
     }
 
     /// The packet with this sequence, if it is here.
@@ -48,6 +57,14 @@ impl Stash {
         self.packets
             .last()
             .filter(|(header, _)| header.sequence == sequence)
+            .copied()
+    }
+
+    /// The oldest, if it comes before this sequence.
+    pub fn first_before(&self, sequence: u32) -> Option<(Header, Name)> {
+        self.packets
+            .last()
+            .filter(|(header, _)| before(header.sequence, sequence))
             .copied()
     }
 

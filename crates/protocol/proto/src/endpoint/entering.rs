@@ -6,7 +6,8 @@
 //! or [`not_entered`](Endpoint::not_entered); meanwhile its sequenced packets are lost. [`Endpoint::next_to_take_back`]:
 //! give it back on the control page, ask the agent for its state and to remove it, handle all records of the ring, then
 //! [`taken_back`](Endpoint::taken_back). [`Endpoint::next_to_remove`]: have the agent remove it. And say
-//! [`refuse_system`](Endpoint::refuse_system) on the control page whenever that has changed. The agent is asked in this
+//! [`refuse_system`](Endpoint::refuse_system) and [`refuse_early`](Endpoint::refuse_early) on the control page whenever that has
+//! changed. Before records are handled, [`catch_up`](Endpoint::catch_up). The agent is asked in this
 //! order, and does things in it.
 
 use bcl_layout::Record;
@@ -40,7 +41,7 @@ pub struct Entering {
     pub expected: u32,
 }
 
-/// What has become of a record.
+/// What has become of a record, or of what is overdue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// It can be given back.
@@ -143,6 +144,41 @@ impl Endpoint {
         told
     }
 
+    /// Deals with packets that came early, whose turn has come, and for which there was no room. While it says that there is
+    /// none, no record is to be handled, and no connection is taken back.
+    #[inline]
+    pub fn catch_up(&mut self, now: Time, up: &mut impl Upcalls) -> Told {
+        match self.common.overdue.is_empty() {
+            true => Told::Taken,
+            false => self.catch_up_all(now, up),
+        }
+    }
+
+    #[cold]
+    fn catch_up_all(&mut self, now: Time, up: &mut impl Upcalls) -> Told {
+        self.free_spent();
+        for id in std::mem::take(&mut self.common.overdue) {
+            let Some(place) = self.connections.place_of(id) else {
+                continue;
+            };
+            let Some(connection) = self.connections.get_mut(place) else {
+                continue;
+            };
+            let common = &mut self.common;
+            let result = connection.catch_up_told(&mut Context { now, common, up });
+            self.follow_up(place, now, result.map(drop), up);
+        }
+        match self.has_overdue() {
+            true => Told::NoRoom,
+            false => Told::Taken,
+        }
+    }
+
+    /// Whether [`catch_up`](Self::catch_up) has something to do.
+    pub fn has_overdue(&self) -> bool {
+        !self.common.overdue.is_empty()
+    }
+
     /// A sequenced packet came by the socket for a connection that is, or is to be, entered.
     #[cold]
     pub(super) fn on_bypass(
@@ -221,5 +257,10 @@ impl Endpoint {
     /// the ring.
     pub fn refuse_system(&self, up: &impl Upcalls) -> bool {
         up.is_full() || self.common.is_closing || self.common.pool_room_bytes() == 0
+    }
+
+    /// Whether it is to say that packets that come before others are dropped: as many are kept as there is memory for.
+    pub fn refuse_early(&self) -> bool {
+        self.common.is_closing || self.common.stash.room_bytes() == 0
     }
 }

@@ -86,6 +86,7 @@ impl Endpoint {
             to_enter: VecDeque::new(),
             to_take_back: VecDeque::new(),
             to_remove: VecDeque::new(),
+            overdue: Vec::new(),
             entered: 0,
             departed: Vec::new(),
             away: Span::ZERO,

@@ -93,7 +93,7 @@ impl Errands {
             self.listen_at = now + LISTEN_PAUSE;
             self.hear(now, ring, control, endpoint, up);
         }
-        if !self.returns.is_empty() {
+        if !self.returns.is_empty() && !endpoint.has_overdue() {
             self.take_back(now, ring, endpoint, up);
         }
         if endpoint.has_errands() {

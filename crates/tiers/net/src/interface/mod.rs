@@ -33,6 +33,7 @@ pub struct Interface {
     /// The first record is one that there is no room for.
     is_stuck: bool,
     refuses_system: bool,
+    refuses_early: bool,
     next_look_at_socket: Time,
 }
 
@@ -101,8 +102,9 @@ impl Interface {
     #[inline]
     pub fn receive(&mut self, now: Time, endpoint: &mut Endpoint, up: &mut impl Upcalls) -> usize {
         let mut taken = 0;
-        self.is_stuck = false;
-        while taken < RECORDS_MAX
+        self.is_stuck = endpoint.catch_up(now, up) == Told::NoRoom;
+        while !self.is_stuck
+            && taken < RECORDS_MAX
             && let Some(record) = self.ring.first()
         {
             if endpoint.handle_record(now, &record, up) == Told::NoRoom {
@@ -111,6 +113,7 @@ impl Interface {
             }
             self.ring.release();
             taken += 1;
+            self.is_stuck = endpoint.has_overdue();
         }
         taken
     }
@@ -124,6 +127,11 @@ impl Interface {
         if refuses_system != self.refuses_system {
             self.refuses_system = refuses_system;
             self.control.refuse_system(refuses_system);
+        }
+        let refuses_early = endpoint.refuse_early();
+        if refuses_early != self.refuses_early {
+            self.refuses_early = refuses_early;
+            self.control.refuse_early(refuses_early);
         }
     }
 }

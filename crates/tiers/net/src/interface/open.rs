@@ -92,6 +92,7 @@ impl Interface {
             listeners: 0,
             is_stuck: false,
             refuses_system: false,
+            refuses_early: false,
             next_look_at_socket: Time(0),
         };
         Ok(Intercepted {
