@@ -375,12 +375,35 @@ fn ssh_is_told_the_address_of_a_name_that_only_the_nodes_file_knows() {
     );
 }
 
+/// As compute nodes of a private network: no default route, and nobody says what their addresses are.
+#[test]
+fn hosts_with_one_interface_need_no_nodes_file() {
+    let node = Node::new();
+    let Some(hosts) = Namespaces::new(&node) else {
+        return;
+    };
+    let show = ["--hosts", "left,right", "--", "sh", "-c", "echo $BCL_NODE"];
+    let output = finish(
+        hosts
+            .job(&node, &show)
+            .env_remove("BCL_NODES")
+            .spawn()
+            .unwrap(),
+    );
+    let mut said = lines(&output.stdout);
+    said.sort();
+    let mut addresses = hosts.addresses().map(|address| address.to_string());
+    addresses.sort();
+    assert_eq!(said, addresses, "{}", text(&output));
+}
+
 #[test]
 fn two_hosts_with_one_node_number_are_refused() {
     let node = Node::new();
     let Some(hosts) = Namespaces::new(&node) else {
         return;
     };
+    hosts.lose_addresses();
     let mut job = hosts.job(&node, &["--hosts", "left,right", "--", "true"]);
     let output = finish(job.env_remove("BCL_NODES").spawn().unwrap());
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));

@@ -24,7 +24,8 @@ pub enum DetectError {
 /// The number of this node, and a few words on where it comes from.
 ///
 /// `BCL_NODE` if it is set; else what the nodes file has for this host; else the IPv4 address of the
-/// interface that holds the default route; else 127.0.0.1.
+/// interface that holds the default route; else, as on compute nodes of a private network, that of the only interface
+/// that is up beside the loopback; else 127.0.0.1.
 pub fn detect_node() -> Result<(NodeId, String), DetectError> {
     if let Some(text) = env::var_os("BCL_NODE") {
         let node = text.to_string_lossy().parse()?;
@@ -35,25 +36,57 @@ pub fn detect_node() -> Result<(NodeId, String), DetectError> {
     if let Ok(Some((node, why))) = nodes.this_host() {
         return Ok((node.id, why));
     }
-    Ok(of_default_route().unwrap_or_else(|why_not| (NodeId::LOOPBACK, why_not)))
+    let found = of_default_route().or_else(|no_route| of_only_interface(&no_route));
+    Ok(found.unwrap_or_else(|why_not| (NodeId::LOOPBACK, format!("loopback, because {why_not}"))))
 }
 
 /// An error here only means that we fall back to loopback, so a text will do.
 fn of_default_route() -> Result<(NodeId, String), String> {
     let routes = bcl_os::file::of_kernel(ROUTES)
-        .map_err(|error| format!("loopback, because {ROUTES} cannot be read: {error}"))?;
-    let interface = default_interface(&routes)
-        .ok_or_else(|| "loopback, because there is no default route".to_string())?;
+        .map_err(|error| format!("{ROUTES} cannot be read: {error}"))?;
+    let interface =
+        default_interface(&routes).ok_or_else(|| "there is no default route".to_string())?;
     match interfaces::ipv4_of(interface) {
         Ok(Some(ip)) => Ok((
             NodeId(ip),
             format!("address of {interface}, which holds the default route"),
         )),
-        Ok(None) => Err(format!("loopback, because {interface} has no IPv4 address")),
-        Err(error) => Err(format!(
-            "loopback, because the interfaces cannot be listed: {error}"
+        Ok(None) => Err(format!(
+            "{interface}, which holds the default route, has no IPv4 address"
         )),
+        Err(error) => Err(cannot_list(&error)),
     }
+}
+
+fn of_only_interface(no_route: &str) -> Result<(NodeId, String), String> {
+    let all = interfaces::outer().map_err(|error| cannot_list(&error))?;
+    match &all[..] {
+        [(name, ip)] => Ok((
+            NodeId(*ip),
+            format!("address of {name}, the only one with an address: {no_route}"),
+        )),
+        [] => Err(no_route.to_owned()),
+        several => {
+            let names: Vec<&str> = several.iter().map(|(name, _)| &**name).collect();
+            Err(format!(
+                "{no_route}, and there are {}: say which with BCL_NODE or a nodes file",
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+/// The interface whose address [`detect_node`] takes where there is no default route: the only one that is up and has an
+/// IPv4 address, the loopback not counted.
+pub fn only_interface() -> Option<String> {
+    match &interfaces::outer().ok()?[..] {
+        [(name, _)] => Some(name.clone()),
+        _ => None,
+    }
+}
+
+fn cannot_list(error: &std::io::Error) -> String {
+    format!("the interfaces cannot be listed: {error}")
 }
 
 /// The interface of the default route with the lowest metric, from the text of [`ROUTES`].

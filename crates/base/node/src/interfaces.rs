@@ -14,6 +14,20 @@ pub(crate) fn ipv4_of(name: &str) -> io::Result<Option<Ipv4Addr>> {
     }))
 }
 
+/// Interfaces that are up, the loopback not among them, with the first IPv4 address of each.
+pub(crate) fn outer() -> io::Result<Vec<(String, Ipv4Addr)>> {
+    let list = List::read()?;
+    let mut found: Vec<(String, Ipv4Addr)> = Vec::new();
+    for (name, ip) in list.outer() {
+        if let IpAddr::V4(ip) = ip
+            && found.iter().all(|(known, _)| *known != name)
+        {
+            found.push((name, ip));
+        }
+    }
+    Ok(found)
+}
+
 /// Every address, IPv4 and IPv6, of every interface.
 pub(crate) fn all() -> io::Result<Vec<IpAddr>> {
     let list = List::read()?;
@@ -34,16 +48,30 @@ impl List {
     }
 
     fn iter(&self) -> impl Iterator<Item = (String, IpAddr)> + '_ {
+        self.nodes().filter_map(named)
+    }
+
+    fn outer(&self) -> impl Iterator<Item = (String, IpAddr)> + '_ {
+        let (up, loopback) = (libc::IFF_UP as u32, libc::IFF_LOOPBACK as u32);
+        let nodes = self.nodes();
+        nodes
+            .filter(move |node| node.ifa_flags & (up | loopback) == up)
+            .filter_map(named)
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = &libc::ifaddrs> {
         // SAFETY: the list lives as long as `self`, and each `ifa_next` is null or a node of it.
-        let nodes = std::iter::successors(unsafe { self.0.as_ref() }, |node| unsafe {
+        std::iter::successors(unsafe { self.0.as_ref() }, |node| unsafe {
             node.ifa_next.as_ref()
-        });
-        nodes.filter_map(|node| {
-            // SAFETY: `ifa_name` is a C string that belongs to the list.
-            let name = unsafe { CStr::from_ptr(node.ifa_name) };
-            Some((name.to_string_lossy().into_owned(), address_in(node)?))
         })
     }
+}
+
+/// Interface and address of a node of the list, if it has one.
+fn named(node: &libc::ifaddrs) -> Option<(String, IpAddr)> {
+    // SAFETY: `ifa_name` is a C string that belongs to the list.
+    let name = unsafe { CStr::from_ptr(node.ifa_name) };
+    Some((name.to_string_lossy().into_owned(), address_in(node)?))
 }
 
 impl Drop for List {
@@ -80,6 +108,7 @@ mod tests {
     fn loopback_is_found() {
         assert_eq!(ipv4_of("lo").unwrap(), Some(Ipv4Addr::LOCALHOST));
         assert!(all().unwrap().contains(&Ipv4Addr::LOCALHOST.into()));
+        assert!(outer().unwrap().iter().all(|(name, _)| name != "lo"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod user_namespace;
 pub mod watch;
 
 pub use credentials::{PeerCredentials, peer_credentials, uid_allowed};
-pub use detect::{DetectError, detect_node};
+pub use detect::{DetectError, detect_node, only_interface};
 pub use file::{FileError, read_text};
 pub use folder::{Bound, ConnectError, Folder, FolderError};
 pub use key::{JobKey, KeyError};

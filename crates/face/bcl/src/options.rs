@@ -14,7 +14,7 @@ use crate::shared::SharedPort;
 ///
 /// | setting | environment | default |
 /// |---|---|---|
-/// | [`node`](Self::node) | `BCL_NODE`, [`Nodes`](crate::Nodes) | IPv4 address of the interface with the default route, else 127.0.0.1 |
+/// | [`node`](Self::node) | `BCL_NODE`, [`Nodes`](crate::Nodes) | IPv4 address of the interface with the default route, or of the only one; else 127.0.0.1 |
 /// | [`folder`](Self::folder) | `BCL_DIR` | `/tmp/bcl` |
 /// | [`key`](Self::key) | `BCL_JOB_KEY`, `BCL_JOB_KEY_FILE` | one for each user |
 /// | [`allow_uids`](Self::allow_uids) | `BCL_ALLOW_UIDS` (numbers with commas) | nobody else |

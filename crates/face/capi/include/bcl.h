@@ -182,7 +182,7 @@ enum { /* device of bcl_options, and value of BCL_EVENT_PEER_UP: what moves the 
 typedef struct bcl_options {
     size_t size;                /* sizeof(bcl_options); set by BCL_OPTIONS_INIT, so that the structure can grow */
     uint32_t flags;             /* BCL_ONE_THREAD or 0 */
-    uint32_t node;              /* as in bcl_address; 0: BCL_NODE, else that of the default route, else 127.0.0.1 */
+    uint32_t node;              /* as in bcl_address; 0: BCL_NODE, else that of the default route or of the only interface, else 127.0.0.1 */
     uint16_t number;            /* port number to have; 0: one is assigned */
     uint16_t reserved;          /* zero */
     uint32_t copy;              /* BCL_COPY_* */

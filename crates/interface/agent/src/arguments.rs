@@ -50,7 +50,7 @@ pub struct Options {
     /// Stay in the foreground, for containers and tests. Under systemd (NOTIFY_SOCKET) it always does.
     #[arg(long)]
     pub foreground: bool,
-    /// Attach to this interface; may be repeated (default: the one that holds the default route).
+    /// Attach to this interface; may be repeated (default: the one that holds the default route, or the only one).
     #[arg(long = "interface", short, value_name = "IF", global = true)]
     pub interfaces: Vec<String>,
     /// How the interface program is attached (default: auto).

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use bcl_agent_messages::{DEFAULT_SOCKET, default_socket};
-use bcl_node::{FileError, read_text};
+use bcl_node::{FileError, only_interface, read_text};
 use bcl_udp::route::route_to;
 use rustix::io::Errno;
 use serde::Deserialize;
@@ -73,7 +73,7 @@ pub enum SettingsError {
     },
     /// Nothing says which interface.
     #[error(
-        "there is no default route that would tell the interface: say which with --interface (`ip -br address` lists them)"
+        "neither a default route nor there being only one tells the interface: say which with --interface (`ip -br address` lists them)"
     )]
     NoInterface,
 }
@@ -152,8 +152,9 @@ impl File {
 fn interfaces(asked: &[String], of_file: Vec<String>) -> Result<Vec<String>, SettingsError> {
     let mut all = match (asked, of_file) {
         ([], of_file) if of_file.is_empty() => {
-            let route = route_to(IpAddr::V4(FAR_AWAY)).map_err(|_| SettingsError::NoInterface)?;
-            vec![route.interface.name]
+            let routed = route_to(IpAddr::V4(FAR_AWAY)).map(|route| route.interface.name);
+            let name = routed.ok().or_else(only_interface);
+            vec![name.ok_or(SettingsError::NoInterface)?]
         }
         ([], of_file) => of_file,
         (asked, _) => asked.to_vec(),

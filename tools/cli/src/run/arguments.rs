@@ -26,7 +26,7 @@ use crate::failure::Result;
 /// names; it is given a host and a command, as ssh is, and must not ask for anything: ssh needs a key that lets it in.
 /// This host needs no ssh. `bcl` has to be installed on the hosts. The processes run in the same working directory and
 /// get the BCL_ variables of this one, those that -x names, BCL_NODE: the number that the nodes file (see bcl(1)) has
-/// for the host, else that of its default route, and this host's nodes file, which they use instead of their own. A name
+/// for the host, else that of its default route or only interface, and this host's nodes file, which they use instead of their own. A name
 /// that only the nodes file knows is reached at the first address there. Rank 0 reads the input. The job's key is on no command line.
 #[derive(Debug, Args)]
 #[command(

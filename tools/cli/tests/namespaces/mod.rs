@@ -71,6 +71,13 @@ impl Namespaces {
         }
     }
 
+    /// Takes their addresses away.
+    pub fn lose_addresses(&self) {
+        for name in &self.names {
+            ip(&format!("-n {name} addr flush dev bcl0"));
+        }
+    }
+
     /// `bcl` on the left (0) or the right (1), in a socket folder of its own, in a job with both.
     pub fn bcl(&self, side: usize, node: &Node, arguments: &[&str]) -> Command {
         let folder = node.folder().join(&self.names[side]);
