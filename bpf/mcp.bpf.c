@@ -118,10 +118,11 @@ static __always_inline void deal_with(struct xdp_md *ctx, struct work *w, struct
         count(w, COUNT_BEYOND_WINDOW);
     else if (make_plan(w, c) && carry_out(ctx, w, c))
         return;
-    else
+    else {
+        w->counted &= ~(1u << COUNT_DISCARDED); // which is counted as it is planned
         count(w, COUNT_NO_ROOM);
+    }
     // Nothing has been done. What is said all the same?
-    w->counted &= ~(1u << COUNT_DISCARDED);
     if (w->plan.answer != PROBE_ANSWER)
         w->plan.answer = 0;
     w->plan.dropped = standing == EARLY || standing == NEXT;

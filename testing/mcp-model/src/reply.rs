@@ -18,7 +18,7 @@ pub(crate) enum Reply {
     ProbeAnswer,
     /// A message is refused.
     Refusal,
-    /// What was taken; and that this packet came early and was not.
+    /// What was taken; and that this packet was not, for want of room.
     Ack {
         dropped: Option<u32>,
     },

@@ -12,10 +12,7 @@ fn held(known: usize) -> Held {
         downlink: LinkSpec::GOOD,
         message_bytes: 4 << 10,
         most_pending: 4,
-        mix: Mix {
-            normal: 1,
-            ..Mix::NOTHING
-        },
+        mix: Mix::NORMAL,
         interfaces: false,
     };
     let mut plan = streams.plan(1);

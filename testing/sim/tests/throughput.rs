@@ -15,25 +15,23 @@ const STREAMS: Streams = Streams {
     downlink: LinkSpec::GOOD,
     message_bytes: 256 << 10,
     most_pending: 4,
-    mix: Mix {
-        normal: 1,
-        ..Mix::NOTHING
-    },
+    mix: Mix::NORMAL,
     interfaces: false,
 };
 
+const SEED: u64 = 1;
 /// Of this seed the receiver is one that has an interface program where there are any.
 const SEED_OF_INTERFACES: u64 = 4;
 
-fn measure(streams: Streams, warm_up_ms: u64, span_ms: u64) -> Goodput {
-    let measured = streams.measure::<SimPort>(1, warm_up_ms * MS, span_ms * MS);
+fn measure(streams: Streams, seed: u64, warm_up_ms: u64, span_ms: u64) -> Goodput {
+    let measured = streams.measure::<SimPort>(seed, warm_up_ms * MS, span_ms * MS);
     measured.unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 fn with_loss(per_million: u32) -> Goodput {
     let faults = Faults::loss(Rate::per_million(per_million));
     let uplink = LinkSpec::GOOD.with_faults(faults);
-    measure(Streams { uplink, ..STREAMS }, 20, 100)
+    measure(Streams { uplink, ..STREAMS }, SEED, 20, 100)
 }
 
 /// System messages of 1,000 bytes, past an interface program or not.
@@ -42,20 +40,16 @@ fn short_with(faults: Faults, interfaces: bool) -> Goodput {
         uplink: LinkSpec::GOOD.with_faults(faults),
         message_bytes: 1_000,
         most_pending: 64,
-        mix: Mix {
-            system: 1,
-            ..Mix::NOTHING
-        },
+        mix: Mix::SYSTEM,
         interfaces,
         ..STREAMS
     };
-    let measured = streams.measure::<SimPort>(SEED_OF_INTERFACES, 20 * MS, 100 * MS);
-    measured.unwrap_or_else(|wrong| panic!("{wrong}"))
+    measure(streams, SEED_OF_INTERFACES, 20, 100)
 }
 
 fn with_senders(senders: usize) -> Goodput {
     // Many streams need as much longer until each has found its share.
-    measure(Streams { senders, ..STREAMS }, 100, 200)
+    measure(Streams { senders, ..STREAMS }, SEED, 100, 200)
 }
 
 #[test]

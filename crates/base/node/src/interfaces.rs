@@ -18,7 +18,7 @@ pub(crate) fn ipv4_of(name: &str) -> io::Result<Option<Ipv4Addr>> {
 pub(crate) fn outer() -> io::Result<Vec<(String, Ipv4Addr)>> {
     let list = List::read()?;
     let mut found: Vec<(String, Ipv4Addr)> = Vec::new();
-    for (name, ip) in list.outer() {
+    for (name, ip) in list.nodes().filter(|node| is_outer(node)).filter_map(named) {
         if let IpAddr::V4(ip) = ip
             && found.iter().all(|(known, _)| *known != name)
         {
@@ -51,20 +51,18 @@ impl List {
         self.nodes().filter_map(named)
     }
 
-    fn outer(&self) -> impl Iterator<Item = (String, IpAddr)> + '_ {
-        let (up, loopback) = (libc::IFF_UP as u32, libc::IFF_LOOPBACK as u32);
-        let nodes = self.nodes();
-        nodes
-            .filter(move |node| node.ifa_flags & (up | loopback) == up)
-            .filter_map(named)
-    }
-
     fn nodes(&self) -> impl Iterator<Item = &libc::ifaddrs> {
         // SAFETY: the list lives as long as `self`, and each `ifa_next` is null or a node of it.
         std::iter::successors(unsafe { self.0.as_ref() }, |node| unsafe {
             node.ifa_next.as_ref()
         })
     }
+}
+
+/// Of an interface that is up and leads out of this machine.
+fn is_outer(node: &libc::ifaddrs) -> bool {
+    let (up, loopback) = (libc::IFF_UP as u32, libc::IFF_LOOPBACK as u32);
+    node.ifa_flags & (up | loopback) == up
 }
 
 /// Interface and address of a node of the list, if it has one.

@@ -74,14 +74,11 @@ impl<'a> Record<'a> {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
             IpAddr::V6(ip) => ip,
         };
-        let flags = [
-            (self.is_placed, PLACED),
-            (self.is_acked, ACKED),
-            (self.is_early, EARLY),
-            (self.is_bare, BARE),
-        ];
-        let set = flags.into_iter().filter(|(is_set, _)| *is_set);
-        let flags = set.fold(0, |flags, (_, flag)| flags | flag);
+        let bit = |is_set: bool, flag: u16| if is_set { flag } else { 0 };
+        let flags = bit(self.is_placed, PLACED)
+            | bit(self.is_acked, ACKED)
+            | bit(self.is_early, EARLY)
+            | bit(self.is_bare, BARE);
         let (head, rest) = into.split_at_mut(HEAD_BYTES);
         let mut put = |at: usize, bytes: &[u8]| head[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &source.octets());

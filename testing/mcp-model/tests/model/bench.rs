@@ -3,6 +3,7 @@
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
+use bcl_layout::Record;
 use bcl_mcp_model::{Entry, ModelPort, Verdict, Window};
 use bcl_wire::{
     ConnectionKeys, Flags, Header, JobKeys, Kind, RmaStatus, Transcript, parse, seal, verify,
@@ -134,13 +135,18 @@ impl Bench {
 
     /// Kinds in the ring, with whether each is placed, acknowledged and what may be acknowledged; all are released.
     pub fn records(&mut self) -> Vec<(Kind, bool, bool, u32)> {
-        let mut records = Vec::new();
+        self.drain(|header, record| (header.kind, record.is_placed, record.is_acked, record.ack))
+    }
+
+    /// Something of each record in the ring; all are released.
+    pub fn drain<T>(&mut self, of: impl Fn(&Header, &Record<'_>) -> T) -> Vec<T> {
+        let mut all = Vec::new();
         while let Some(record) = self.port.ring.next_record() {
             let header = bcl_wire::parse_header(record.header).expect("a header");
-            records.push((header.kind, record.is_placed, record.is_acked, record.ack));
+            all.push(of(&header, &record));
             self.port.ring.release();
         }
-        records
+        all
     }
 
     pub fn expected(&self) -> u32 {

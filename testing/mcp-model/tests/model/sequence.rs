@@ -73,13 +73,7 @@ fn only_what_says_where_it_belongs_may_come_early() {
 
 /// Of each record: sequence, whether it is early, whether it is bare, and what may be acknowledged.
 fn waits(bench: &mut Bench) -> Vec<(u32, bool, bool, u32)> {
-    let mut records = Vec::new();
-    while let Some(record) = bench.port.ring.next_record() {
-        let header = bcl_wire::parse_header(record.header).expect("a header");
-        records.push((header.sequence, record.is_early, record.is_bare, record.ack));
-        bench.port.ring.release();
-    }
-    records
+    bench.drain(|header, record| (header.sequence, record.is_early, record.is_bare, record.ack))
 }
 
 fn message_at(sequence: u32) -> Header {

@@ -139,6 +139,18 @@ impl Mix {
         atomic: 0,
     };
 
+    /// System messages only.
+    pub const SYSTEM: Self = Self {
+        system: 1,
+        ..Self::NOTHING
+    };
+
+    /// Messages on normal channels only.
+    pub const NORMAL: Self = Self {
+        normal: 1,
+        ..Self::NOTHING
+    };
+
     /// One-sided access only.
     pub const WINDOWS: Self = Self {
         system: 0,

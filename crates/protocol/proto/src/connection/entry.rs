@@ -246,18 +246,13 @@ impl Connection {
     /// Deals with packets that came early and whose turn has come, as records have told. False: there is no room for
     /// the next one.
     pub fn catch_up_told<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<bool, End> {
-        while let Some((header, name)) = self.stash.first_before(self.receive_window.expected()) {
-            if !self.has_room_for(&header, cx) {
+        while let Some((header, name)) = self.stash.first()
+            && before(header.sequence, self.receive_window.expected())
+        {
+            if !self.has_room_for(&header, cx) || !self.process_first(&header, name, cx)? {
                 cx.common.overdue.push(self.id);
                 return Ok(false);
             }
-            let Some((bytes, _)) = cx.common.stash.detach(name) else {
-                break;
-            };
-            let payload = bytes.get(..usize::from(header.payload_len_bytes));
-            self.process(&header, payload.unwrap_or_default(), cx)?;
-            cx.common.stash.recycle(bytes);
-            self.stash.drop_first();
         }
         Ok(true)
     }

@@ -299,7 +299,7 @@ impl Flights {
         (found, look_again)
     }
 
-    /// The receiver has dropped `sequence`, for it came before others: all up to it were dropped or are lost, but for
+    /// The receiver has dropped `sequence`, for it had no room for it: all up to it were dropped or are lost, but for
     /// those that have left since. [`find_dropped`](Self::find_dropped) has them.
     ///
     /// This answers the latest sending if each one has been answered so, or if no round trip is so short; `trip` alone

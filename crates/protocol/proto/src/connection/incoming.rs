@@ -200,7 +200,7 @@ impl Connection {
         }
     }
 
-    /// The peer has dropped a packet that came before others, and all between.
+    /// The peer has dropped a packet for which it had no room, and all before it that it does not acknowledge.
     #[cold]
     fn on_dropped(&mut self, sequence: u32, now: Time) {
         let trip = self.shortest_trip();
@@ -349,26 +349,40 @@ impl Connection {
         while self.receive_window.has_gaps()
             && self.receive_window.has(self.receive_window.expected())
         {
-            let Some((header, name)) = self.stash.first(self.receive_window.expected()) else {
-                self.receive_window.advance();
-                continue;
-            };
-            let Some((bytes, owner)) = cx.common.stash.detach(name) else {
-                break;
-            };
-            let len = usize::from(header.payload_len_bytes);
-            let payload = bytes.get(..len).unwrap_or_default();
-            if !self.process(&header, payload, cx)? {
-                // It was acknowledged, so that it has to stay; its turn comes with the next packet.
-                let name = cx.common.stash.attach(bytes, owner);
-                self.stash.rename_first(name);
+            let expected = self.receive_window.expected();
+            let kept = self.stash.first();
+            if let Some((header, name)) = kept.filter(|(header, _)| header.sequence == expected)
+                && !self.process_first(&header, name, cx)?
+            {
+                // Its turn comes with the next packet.
                 break;
             }
-            cx.common.stash.recycle(bytes);
-            self.stash.drop_first();
             self.receive_window.advance();
         }
         Ok(())
+    }
+
+    /// Does what the oldest packet says that was kept. False: there is no room for what it would need, and it stays, for it
+    /// was acknowledged.
+    pub(super) fn process_first<U: Upcalls>(
+        &mut self,
+        header: &Header,
+        name: Name,
+        cx: &mut Context<'_, U>,
+    ) -> Result<bool, Broken> {
+        let Some((bytes, owner)) = cx.common.stash.detach(name) else {
+            return Ok(false);
+        };
+        let payload = bytes.get(..usize::from(header.payload_len_bytes));
+        let is_done = self.process(header, payload.unwrap_or_default(), cx)?;
+        if is_done {
+            cx.common.stash.recycle(bytes);
+            self.stash.drop_first();
+        } else {
+            let name = cx.common.stash.attach(bytes, owner);
+            self.stash.rename_first(name);
+        }
+        Ok(is_done)
     }
 
     /// Does what a sequenced packet says. False: there is no room for what it would need, and it is not taken.

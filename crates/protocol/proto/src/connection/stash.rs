@@ -52,20 +52,9 @@ impl Stash {
         self.packets.insert(index, (*header, name));
     }
 
-    /// The packet with this sequence, if it is here.
-    pub fn first(&self, sequence: u32) -> Option<(Header, Name)> {
-        self.packets
-            .last()
-            .filter(|(header, _)| header.sequence == sequence)
-            .copied()
-    }
-
-    /// The oldest, if it comes before this sequence.
-    pub fn first_before(&self, sequence: u32) -> Option<(Header, Name)> {
-        self.packets
-            .last()
-            .filter(|(header, _)| before(header.sequence, sequence))
-            .copied()
+    /// The oldest.
+    pub fn first(&self) -> Option<(Header, Name)> {
+        self.packets.last().copied()
     }
 
     /// It lies elsewhere now.

@@ -123,15 +123,20 @@ impl Interface {
     pub fn attend(&mut self, now: Time, endpoint: &mut Endpoint, up: &mut impl Upcalls) {
         let (ring, control) = (&self.ring, &self.control);
         self.errands.attend(now, ring, control, endpoint, up);
-        let refuses_system = endpoint.refuse_system(up);
-        if refuses_system != self.refuses_system {
-            self.refuses_system = refuses_system;
-            self.control.refuse_system(refuses_system);
-        }
-        let refuses_early = endpoint.refuse_early();
-        if refuses_early != self.refuses_early {
-            self.refuses_early = refuses_early;
-            self.control.refuse_early(refuses_early);
-        }
+        say(&mut self.refuses_system, endpoint.refuse_system(up), |is| {
+            control.refuse_system(is);
+        });
+        say(&mut self.refuses_early, endpoint.refuse_early(), |is| {
+            control.refuse_early(is);
+        });
+    }
+}
+
+/// Writes to the control page only what has changed: the interface program reads it for each packet.
+#[inline]
+fn say(said: &mut bool, is: bool, write: impl FnOnce(bool)) {
+    if *said != is {
+        *said = is;
+        write(is);
     }
 }
