@@ -5,6 +5,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ptr;
 
+use bcl_os::fork;
+
 /// The first IPv4 address of interface `name`, or `None` if it has none.
 pub(crate) fn ipv4_of(name: &str) -> io::Result<Option<Ipv4Addr>> {
     let list = List::read()?;
@@ -40,8 +42,9 @@ struct List(*mut libc::ifaddrs);
 impl List {
     fn read() -> io::Result<List> {
         let mut head = ptr::null_mut();
+        // The C library asks by a socket of its own, which a child would keep.
         // SAFETY: `head` is a valid place for the pointer.
-        match unsafe { libc::getifaddrs(&raw mut head) } {
+        match fork::held_off(|| unsafe { libc::getifaddrs(&raw mut head) }) {
             0 => Ok(List(head)),
             _ => Err(io::Error::last_os_error()),
         }
