@@ -30,7 +30,10 @@ fn samples() -> Vec<Vec<u8>> {
             key_ours: Key([0; 16]),
             expected: 0,
         }),
-        Request::Remove { connection: 1 },
+        Request::Remove {
+            connection: 1,
+            unheard: false,
+        },
         Request::Memory { bytes: 1 },
         Request::Free { memory: 0 },
         Request::Bind(Window {
@@ -129,7 +132,11 @@ fn descriptors_are_not_taken() {
 fn who_does_not_listen_is_not_waited_for() {
     let lab = Lab::new(&[]);
     let deaf = lab.line();
-    let remove = write(&Request::Remove { connection: 1 }).unwrap();
+    let remove = write(&Request::Remove {
+        connection: 1,
+        unheard: false,
+    })
+    .unwrap();
     let start = std::time::Instant::now();
     // Until the socket is full in both directions, and then until it is closed.
     loop {

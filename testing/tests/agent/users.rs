@@ -80,7 +80,10 @@ fn a_port_belongs_to_its_process() {
     };
     assert_eq!(code(other.ask(&resume)), Code::Unknown);
     assert_eq!(code(other.ask(&Request::Close {})), Code::Unknown);
-    let remove = Request::Remove { connection: 1 };
+    let remove = Request::Remove {
+        connection: 1,
+        unheard: false,
+    };
     assert_eq!(code(other.ask(&remove)), Code::Unknown);
     let open = |number| Request::Open {
         node: Ipv4Addr::LOCALHOST,

@@ -43,6 +43,12 @@ fn lines(status: &Status) -> Vec<String> {
         ),
         format!("all ports: {}", causes(&status.counters)),
     ];
+    if status.unheard > 0 {
+        lines.push(format!(
+            "{} connections were taken back since the peer did not hear the interface program's answers: see `bcl doctor`",
+            status.unheard
+        ));
+    }
     if status.ports.is_empty() {
         lines.push("it has no ports open".to_owned());
     }

@@ -134,7 +134,13 @@ impl AgentPort {
     /// # Errors
     /// When the agent is gone or refuses.
     pub fn remove(&mut self, connection: u32) -> Result<Option<Progress>, AgentError> {
-        match self.ask(&Request::Remove { connection })?.0 {
+        match self
+            .ask(&Request::Remove {
+                connection,
+                unheard: false,
+            })?
+            .0
+        {
             Answer::Removed { state } => Ok(state),
             other => Err(unexpected(&other)),
         }

@@ -46,6 +46,9 @@ pub enum Request {
     Remove {
         /// Number that the port gave the connection.
         connection: u32,
+        /// Its peer did not hear what the MCP answered ([MCP-6.4]).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unheard: bool,
     },
     /// Memory for windows ([AGENT-6.1]).
     Memory {

@@ -20,6 +20,8 @@ pub struct Status {
     pub ports: Vec<PortStatus>,
     /// Counters of the MCP, all ports together, by cause.
     pub counters: BTreeMap<String, u64>,
+    /// Connections that ports have taken back since the agent began because the peer did not hear what the MCP answered.
+    pub unheard: u64,
 }
 
 /// An interface that has the MCP.

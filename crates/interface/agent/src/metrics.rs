@@ -29,6 +29,12 @@ pub(crate) fn text(status: &Status) -> String {
         "Packets by what the interface program did with them.",
         causes(&status.counters),
     );
+    text.family(
+        "bcl_connections_unheard_total",
+        "counter",
+        "Connections that ports have taken back because the peer did not hear the interface program's answers.",
+        [(String::new(), status.unheard)],
+    );
     let each = |value: fn(&PortStatus) -> u64| {
         let ports = status.ports.iter();
         ports.map(move |port| (name_of(port), value(port)))
@@ -110,7 +116,10 @@ impl Text {
         // Writing to a String does not fail.
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in values {
-            let _ = writeln!(text, "{name}{{{labels}}} {value}");
+            let _ = match labels.is_empty() {
+                true => writeln!(text, "{name} {value}"),
+                false => writeln!(text, "{name}{{{labels}}} {value}"),
+            };
         }
     }
 }
@@ -137,12 +146,14 @@ fn metrics_look_as_prometheus_wants_them() {
         interfaces: Vec::new(),
         ports: vec![port],
         counters,
+        unheard: 2,
     };
     let text = text(&status);
     assert!(!text.contains("bcl_interface"), "{text}");
     for line in [
         "# TYPE bcl_packets_total counter",
         "bcl_packets_total{cause=\"check\"} 3",
+        "bcl_connections_unheard_total 2",
         "bcl_port_info{port=\"10.0.0.1:7\",uid=\"1000\",pid=\"5\"} 1",
         "bcl_port_connections{port=\"10.0.0.1:7\"} 2",
         "bcl_port_packets_total{port=\"10.0.0.1:7\",cause=\"check\"} 3",

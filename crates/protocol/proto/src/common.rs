@@ -7,6 +7,7 @@ use bcl_wire::JobKeys;
 
 use crate::buffers::Buffers;
 use crate::config::Config;
+use crate::connection::unheard::DeafHosts;
 use crate::counters::{Drops, Traffic};
 use crate::message::waiting::Waiting;
 use crate::secrets::Secrets;
@@ -37,6 +38,8 @@ pub struct Common {
     pub to_enter: VecDeque<u32>,
     pub to_take_back: VecDeque<u32>,
     pub to_remove: VecDeque<u32>,
+    /// Hosts whose processes do not hear what it answers.
+    pub deaf_hosts: DeafHosts,
     /// Connections of which packets that came early are to be dealt with, and for which there was no room.
     pub overdue: Vec<u32>,
     /// Connections that the interface program has.

@@ -82,6 +82,8 @@ counters! {
         refusals_in,
         /// Packets that only acknowledge.
         acks_out,
+        /// Questions of peers that had not heard what our interface program had answered.
+        answers_unheard,
     }
 }
 
@@ -96,6 +98,8 @@ pub struct PeerInfo {
     pub is_up: bool,
     /// Whether our interface program takes the peer's packets.
     pub is_entered: bool,
+    /// Whether it does not, for now, because the peer has not heard what it answers.
+    pub is_unheard: bool,
     /// Smoothed round trip; 0 before the first.
     pub round_trip: Span,
     /// Shortest round trip lately.

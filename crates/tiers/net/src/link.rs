@@ -8,6 +8,9 @@ use bcl_types::Device;
 
 use crate::interface::Interface;
 
+/// Why a connection was taken back from it.
+const UNHEARD: &str = "the peer did not hear what the program at the interface answered (`bcl doctor` says how to mend that)";
+
 /// Whose packets the interface program can take; the same as long as the port lives.
 #[derive(Debug)]
 pub enum Reach {
@@ -70,7 +73,10 @@ pub fn of_connection(
         "datagrams of up to {} bytes{by} to {to}",
         info.datagram_bytes
     );
-    let why_not = reach.why_not(own, to.ip(), interface);
+    let why_not = match info.is_unheard {
+        true => Some(UNHEARD.to_owned()),
+        false => reach.why_not(own, to.ip(), interface),
+    };
     told(&datagrams, info.is_entered, why_not)
 }
 

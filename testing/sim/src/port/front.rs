@@ -57,6 +57,8 @@ pub struct Front {
     pub has_agent: bool,
     /// Connections that were entered.
     pub entered: Vec<u32>,
+    /// The driver of the network card loses what the interface program answers.
+    pub loses_answers: bool,
     /// Puts of which the endpoint has performed the beginning and not the end, by connection and slot.
     begun: BTreeSet<(u32, u16)>,
     asked: Vec<Asked>,
@@ -82,6 +84,7 @@ impl Front {
             port: bcl_mcp_model::ModelPort::new(number, job, ring_bytes),
             has_agent: true,
             entered: Vec::new(),
+            loses_answers: false,
             begun: BTreeSet::new(),
             asked: Vec::new(),
             answers: Vec::new(),
@@ -93,6 +96,8 @@ impl Front {
         let ring_bytes = *random.pick(&[64 << 10, 256 << 10, 1 << 20]);
         let mut front = Self::new(number, job_key, ring_bytes);
         front.port.can_lengthen = !random.one_in(4);
+        // Drawn beside the others, whose order the worlds with a name depend on.
+        front.loses_answers = random.clone().one_in(8);
         front.whims = Some(Whims {
             agent_ns: *random.pick(&[1_000, 50_000, 2_000_000]),
             grants_messages: random.one_in(2),
@@ -132,6 +137,7 @@ impl Front {
         let interception = match self.port.handle(from, bytes) {
             Verdict::Pass => Interception::Pass,
             Verdict::Drop => Interception::Taken(None),
+            Verdict::Reply(_) if self.loses_answers => Interception::Taken(None),
             Verdict::Reply(bytes) => Interception::Taken(Some(bytes.to_vec())),
         };
         self.take_home(memory);
@@ -280,7 +286,7 @@ impl Front {
             self.port.control.give_back(entering.id, true);
             self.ask(now_ns, AgentTask::Enter(entering.into()));
         }
-        while let Some(id) = endpoint.next_to_take_back() {
+        while let Some((id, _)) = endpoint.next_to_take_back() {
             self.port.control.give_back(id, true);
             self.ask(now_ns, AgentTask::Return(id));
         }

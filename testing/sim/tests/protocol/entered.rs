@@ -257,3 +257,64 @@ fn a_connection_is_not_entered_again_whose_peer_has_used_a_window() {
     assert_eq!(messages(&mut world, 1), [1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(world.front().entered, [id]);
 }
+
+/// Sends so many messages, at most eight of which are not told of yet, and says how long that took.
+fn stream(world: &mut World, messages: u32) -> Span {
+    let (begin, mut sent) = (world.now, 0u32);
+    let mut told: Vec<u32> = Vec::new();
+    world.run_until(Span::from_ms(2_000), |world| {
+        let new = world.take_system(1).into_iter();
+        told.extend(new.map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])));
+        while sent < messages && sent < told.len() as u32 + 8 {
+            let mut bytes = [0; 1000];
+            bytes[..4].copy_from_slice(&sent.to_le_bytes());
+            world.send_system(0, 1, &bytes);
+            sent += 1;
+        }
+        told.len() == messages as usize
+    });
+    assert!((0..messages).eq(told), "each once, in order");
+    world.now.since(begin)
+}
+
+fn is_unheard(world: &World) -> bool {
+    let mut peers = world.hosts[1].endpoint.peers();
+    peers.any(|peer| peer.is_unheard)
+}
+
+/// As veth does with what a program sends back, if there is none at its other end ([MCP-6.4]).
+#[test]
+fn a_connection_whose_peer_does_not_hear_the_interface_program_is_taken_back() {
+    let mut world = set_up(9);
+    let id = world.front().entered[0];
+    world.front().loses_answers = true;
+    let begin = world.now;
+    while !is_unheard(&world) {
+        stream(&mut world, 64);
+        let took = world.now.since(begin);
+        assert!(took < Span::from_ms(100), "{took:?}");
+    }
+    assert!(world.front().port.control.is_given_back(id));
+    // It stays so, and nothing is waited for any more.
+    for _ in 0..30 {
+        assert!(stream(&mut world, 64) < Span::from_ms(2));
+        world.run(Span::from_ms(2_000));
+    }
+    assert_eq!(world.front().entered, [id]);
+    // But not for ever.
+    world.front().loses_answers = false;
+    world.run(Span::from_ms(5_000));
+    stream(&mut world, 64);
+    assert_eq!(world.front().entered, [id, id]);
+    assert!(stream(&mut world, 640) < Span::from_ms(10) && !is_unheard(&world));
+}
+
+#[test]
+fn one_packet_of_ten_that_is_lost_is_no_reason_to_take_a_connection_back() {
+    for seed in 0..20 {
+        let mut world = set_up(seed);
+        world.set_faults(Faults::loss(Rate::percent(10)));
+        stream(&mut world, 2_000);
+        assert!(!is_unheard(&world) && world.front().entered.len() == 1);
+    }
+}

@@ -7,7 +7,7 @@ use bcl_udp::route::{Interface, Route};
 use bcl_udp::{BindError, Socket};
 
 use super::finding::{Finding, ok, problem, warning};
-use super::{card, clock, kernel, names};
+use super::{agent, card, clock, kernel, names};
 
 /// What the udp tier would like to have for each direction.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -21,6 +21,7 @@ pub fn findings() -> Vec<Finding> {
     findings.push(job_key());
     findings.push(folder());
     findings.extend(kernel::cores_and_copy());
+    findings.extend(agent::finding());
     findings
 }
 

@@ -1,5 +1,6 @@
 //! `bcl doctor`: why two hosts do not find each other, or not as quickly as they could; or an MPI library does not use BCL.
 
+mod agent;
 mod card;
 mod clock;
 mod finding;

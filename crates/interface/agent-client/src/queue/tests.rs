@@ -122,7 +122,10 @@ fn unbind(window: u16) -> Request {
 }
 
 fn remove(connection: u32) -> Request {
-    Request::Remove { connection }
+    Request::Remove {
+        connection,
+        unheard: false,
+    }
 }
 
 fn refusal() -> Answer {

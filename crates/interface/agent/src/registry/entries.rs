@@ -49,7 +49,12 @@ impl Registry {
     ///
     /// # Errors
     /// When it does not now, or the kernel refuses.
-    pub fn remove_connection(&mut self, index: u32, number: u32) -> Result<Answer, Failure> {
+    pub fn remove_connection(
+        &mut self,
+        index: u32,
+        number: u32,
+        unheard: bool,
+    ) -> Result<Answer, Failure> {
         let what = format!("remove connection {number}");
         if !self.port(index)?.connections.contains(&number) {
             return Err(unknown(what, "it is not entered"));
@@ -59,6 +64,7 @@ impl Registry {
             .remove_connection(index, number)
             .map_err(|error| of_tables(&what, &error))?;
         self.port_mut(index)?.connections.remove(&number);
+        self.unheard += u64::from(unheard);
         Ok(Answer::Removed { state })
     }
 

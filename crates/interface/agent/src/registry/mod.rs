@@ -29,6 +29,8 @@ pub struct Registry {
     limits: Limits,
     name: String,
     ports: BTreeMap<u32, ServedPort>,
+    /// Connections that were removed since their peers did not hear the interface program.
+    unheard: u64,
 }
 
 /// A port that is entered.
@@ -59,6 +61,7 @@ impl Registry {
             limits,
             name: name.to_owned(),
             ports: BTreeMap::new(),
+            unheard: 0,
         };
         registry.take_over()?;
         Ok(registry)

@@ -29,6 +29,7 @@ impl Registry {
             interfaces: self.tables.interfaces(),
             ports,
             counters: self.tables.counters().map_err(failed)?,
+            unheard: self.unheard,
         })
     }
 }

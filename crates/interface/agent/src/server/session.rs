@@ -102,9 +102,13 @@ impl Session {
                 registry.enter_connection(self.own("enter a connection")?, &connection)?;
                 done()
             }
-            Request::Remove { connection } => {
+            Request::Remove {
+                connection,
+                unheard,
+            } => {
                 let port = self.own("remove a connection")?;
-                Ok((registry.remove_connection(port, connection)?, Vec::new()))
+                let removed = registry.remove_connection(port, connection, unheard)?;
+                Ok((removed, Vec::new()))
             }
             Request::Memory { bytes } => {
                 let port = self.own("make window memory")?;

@@ -4,12 +4,15 @@
 //! *entered*: what comes is told by records. If packets go on to come past the interface program it *returns*: what the
 //! interface program knows is waited for, and then the connection is as any other. After a pause it waits again.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bcl_layout::Record;
 use bcl_wire::serial::before;
 use bcl_wire::{Flags, Header, Kind};
 
+use super::questions::Question;
+use super::unheard::{DeafHosts, Unheard};
 use super::{Connection, End, Stage};
 use crate::buffers::Buffers;
 use crate::common::{Common, Context};
@@ -35,6 +38,17 @@ pub struct Entry {
     pub step: Step,
     /// The latest sequenced packet that was dropped because it came by the socket.
     dropped: Option<u32>,
+    unheard: Unheard,
+}
+
+impl Entry {
+    fn new() -> Option<Box<Self>> {
+        Some(Box::new(Self {
+            step: Step::Waiting,
+            dropped: None,
+            unheard: Unheard::default(),
+        }))
+    }
 }
 
 /// The steps of that, in their order.
@@ -53,35 +67,55 @@ pub struct Absence {
 }
 
 impl Absence {
-    fn begin(&mut self, now: Time) {
-        let was_long_ago = self
-            .until
-            .is_some_and(|until| now.since(until) > LAST_ABSENCE);
+    /// It begins, and lasts twice as long as the last time. Until when.
+    pub fn begin(&mut self, now: Time, first: Span, last: Span) -> Time {
+        let was_long_ago = self.until.is_some_and(|until| now.since(until) > last);
         self.pause = match was_long_ago {
-            true => FIRST_ABSENCE,
-            false => self.pause.times(2).max(FIRST_ABSENCE).min(LAST_ABSENCE),
+            true => first,
+            false => self.pause.times(2).max(first).min(last),
         };
-        self.until = Some(now + self.pause);
+        let until = now + self.pause;
+        self.until = Some(until);
+        until
+    }
+
+    pub fn until(&self) -> Option<Time> {
+        self.until
     }
 }
 
 impl Connection {
     /// The connection is agreed; an interface program may be going to have it ([MCP-1.5]).
-    pub fn await_interface(&mut self, common: &Common, up: &mut impl Upcalls) {
-        let by_ipv4 = self.path.to.ip().to_canonical().is_ipv4();
+    pub fn await_interface(&mut self, now: Time, common: &Common, up: &mut impl Upcalls) {
+        let host = self.host();
         // It has one key of NH for the port, which is that of connections that peers have set up.
         let is_of_our_keys = Arc::ptr_eq(&self.job, &common.keys);
         if common.config.has_interface()
             && is_of_our_keys
-            && by_ipv4
+            && host.is_ipv4()
             && !self.is_mirror
             && up.passes_interface(self.path)
         {
-            self.entry = Some(Box::new(Entry {
-                step: Step::Waiting,
-                dropped: None,
-            }));
+            match common.deaf_hosts.until(now, host) {
+                None => self.entry = Entry::new(),
+                Some(until) => self.is_unheard_until(until),
+            }
         }
+    }
+
+    fn host(&self) -> IpAddr {
+        self.path.to.ip().to_canonical()
+    }
+
+    /// Whether it is entered and the peer does not hear what the interface program answers.
+    pub fn is_proven_unheard(&self) -> bool {
+        let entry = self.entry.as_deref();
+        entry.is_some_and(|entry| entry.unheard.is_proven())
+    }
+
+    fn is_unheard_until(&mut self, until: Time) {
+        self.is_unheard = true;
+        self.absence.until = Some(until);
     }
 
     /// The agent has entered it. Whether it has waited for that.
@@ -100,7 +134,8 @@ impl Connection {
     /// The agent has not entered it.
     pub fn on_not_entered(&mut self, now: Time) {
         self.dropped = self.entry.take().and_then(|entry| entry.dropped);
-        self.absence.begin(now);
+        self.is_unheard = false;
+        self.absence.begin(now, FIRST_ABSENCE, LAST_ABSENCE);
         self.acks.at_once(now);
     }
 
@@ -121,17 +156,19 @@ impl Connection {
             && !self.inbox.refusals.is_refusing()
             && !self.owner.was_asked();
         if waits {
-            self.entry = Some(Box::new(Entry {
-                step: Step::Waiting,
-                dropped: None,
-            }));
+            self.is_unheard = false;
+            self.entry = Entry::new();
         }
         waits
     }
 
     /// Goes on where the interface program has stopped ([MCP-6.3]).
-    pub fn take_back(&mut self, now: Time, state: &ConnectionState) {
+    pub fn take_back(&mut self, now: Time, state: &ConnectionState, deaf_hosts: &mut DeafHosts) {
+        let is_unheard = self.is_proven_unheard();
         self.on_not_entered(now);
+        if is_unheard {
+            self.is_unheard_until(deaf_hosts.add(now, self.host()));
+        }
         self.inbox.is_entered = false;
         self.receive_window.resume(state.expected, state.taken);
         if let Some((message, sequence)) = state.refused {
@@ -190,6 +227,7 @@ impl Connection {
                 // It was answered.
                 if self.liveness.on_probe(header.message) {
                     self.on_fresh(from, cx.now);
+                    self.on_question(from, header, cx);
                 }
             }
             _ if header.is_sequenced() => {
@@ -201,6 +239,21 @@ impl Connection {
             _ => self.on_unsequenced(from, header, payload, cx),
         }
         self.verdict(cx).map(|()| true)
+    }
+
+    /// The interface program has answered a question. If that is asked again, the program answers as well, by its socket.
+    fn on_question<U: Upcalls>(&mut self, from: Path, probe: &Header, cx: &mut Context<'_, U>) {
+        let question = Question::of(probe);
+        if question.first.is_some() {
+            self.answer_to = Some((probe.message, from));
+            self.traffic.answers_unheard += 1;
+        }
+        if let Some(entry) = self.entry.as_deref_mut() {
+            entry.unheard.on_question(question);
+        }
+        if self.is_proven_unheard() && self.begin_return() {
+            cx.common.to_take_back.push_back(self.id);
+        }
     }
 
     fn has_room_for<U: Upcalls>(&self, header: &Header, cx: &Context<'_, U>) -> bool {

@@ -15,6 +15,7 @@ pub mod pacing;
 pub mod packet;
 pub mod path_mtu;
 pub mod pieces;
+mod questions;
 pub mod receive_window;
 pub mod recent;
 pub mod recovery;
@@ -23,6 +24,7 @@ pub mod sending;
 mod sounding;
 pub mod stash;
 pub mod timers;
+pub mod unheard;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,6 +55,7 @@ use moving::Moving;
 use pacing::Pacer;
 use path_mtu::PathMtu;
 use pieces::{Assembly, Cut};
+use questions::Questions;
 use receive_window::ReceiveWindow;
 use recent::Recent;
 use recovery::Recovery;
@@ -158,6 +161,8 @@ pub struct Connection {
     /// An interface program does the receiving half, or is going to.
     pub entry: Option<Box<Entry>>,
     absence: Absence,
+    /// It is not, for now, since the peer has not heard what that answers.
+    is_unheard: bool,
     /// A packet that came and was dropped, to be told with the next ACK ([WIRE-2.8]).
     dropped: Option<u32>,
     /// When a refusal is told again, and after what pause.
@@ -174,6 +179,7 @@ pub struct Connection {
     pub has_departed: bool,
 
     liveness: Liveness,
+    questions: Questions,
     moving: Option<Moving>,
     has_question: bool,
     answer_to: Option<(u32, Path)>,
@@ -229,6 +235,7 @@ impl Connection {
             asked: 0,
             entry: None,
             absence: Absence::default(),
+            is_unheard: false,
             dropped: None,
             tell_at: None,
             tell_pause: Span::ZERO,
@@ -241,6 +248,7 @@ impl Connection {
             recent: Recent::default(),
             has_departed: false,
             liveness: Liveness::new(now),
+            questions: Questions::default(),
             moving: None,
             has_question: false,
             answer_to: None,
@@ -280,6 +288,7 @@ impl Connection {
         self.stage = stage;
         self.outgoing.pushing.is_unwelcome = self.answerer() != Answerer::Program;
         self.liveness = Liveness::new(now);
+        self.questions = Questions::default();
     }
 
     /// Who answers for the peer.
@@ -396,6 +405,7 @@ impl Connection {
             path: self.path,
             is_up: self.is_up(),
             is_entered: self.is_entered(),
+            is_unheard: self.is_unheard,
             round_trip: self.trip.smoothed().unwrap_or_default(),
             base_round_trip: self.trip.base().unwrap_or_default(),
             congestion_window: self.congestion.window(),

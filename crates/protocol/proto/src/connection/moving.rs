@@ -3,10 +3,7 @@
 //! What comes from another address than before may mean that the peer has moved there, or that somebody plays back from
 //! there what he has held back. The peer is asked at the new address, and is there once it has answered from there.
 
-use bcl_wire::Kind;
-
 use super::Connection;
-use super::packet::Packet;
 use crate::names::Path;
 use crate::time::Time;
 use crate::transmit::Transmit;
@@ -59,9 +56,8 @@ impl Connection {
         self.trip.on_reminder(now);
         moving.asked = Some((number, now));
         let path = moving.to;
-        let mut probe = Packet::new(Kind::Probe);
-        probe.message = number;
-        let mut transmit = self.plain(&probe);
+        let question = self.questions.ask(now, number, self.trip.timeout(0));
+        let mut transmit = self.plain(&question.packet());
         transmit.path = path;
         Some(transmit)
     }

@@ -366,10 +366,10 @@ impl Connection {
             return self.probe_elsewhere(cx.now);
         }
         if std::mem::take(&mut self.has_question) {
-            let mut probe = Packet::new(Kind::Probe);
-            probe.message = self.liveness.ask(cx.now);
+            let number = self.liveness.ask(cx.now);
+            let question = self.questions.ask(cx.now, number, self.trip.timeout(0));
             self.trip.on_reminder(cx.now);
-            return Some(self.plain(&probe));
+            return Some(self.plain(&question.packet()));
         }
         if self.mtu.is_due() {
             return self.padded_probe(cx.now);

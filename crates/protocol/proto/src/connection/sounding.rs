@@ -83,6 +83,7 @@ impl Connection {
         if self.liveness.on_answer(number) || verdict != Verdict::Open {
             self.liveness.on_heard(now);
         }
+        self.questions.on_answer(number);
         self.on_answer_from(number, from);
         self.heed(verdict);
     }

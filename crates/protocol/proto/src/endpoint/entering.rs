@@ -16,7 +16,7 @@ use bcl_wire::Header;
 
 use super::Endpoint;
 use crate::common::Context;
-use crate::connection::End;
+use crate::connection::{Connection, End};
 use crate::names::Path;
 use crate::progress::ConnectionState;
 use crate::time::Time;
@@ -212,9 +212,13 @@ impl Endpoint {
         }
     }
 
-    /// A connection that is to be given back on the control page, and whose state is wanted.
-    pub fn next_to_take_back(&mut self) -> Option<u32> {
-        self.common.to_take_back.pop_front()
+    /// A connection that is to be given back on the control page, and whose state is wanted; and whether that is since the
+    /// peer does not hear what the interface program answers.
+    pub fn next_to_take_back(&mut self) -> Option<(u32, bool)> {
+        let id = self.common.to_take_back.pop_front()?;
+        let place = self.connections.place_of(id);
+        let connection = place.and_then(|place| self.connections.get(place));
+        Some((id, connection.is_some_and(Connection::is_proven_unheard)))
     }
 
     /// All that the interface program has put into the ring for a connection that was given back has been
@@ -240,7 +244,7 @@ impl Endpoint {
             Some(state) => {
                 self.slots.free(id);
                 self.common.entered -= 1;
-                connection.take_back(now, state);
+                connection.take_back(now, state, &mut self.common.deaf_hosts);
                 Ok(())
             }
             None => Err(End::Gone(Cause::Restarted)),

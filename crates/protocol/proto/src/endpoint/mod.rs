@@ -20,6 +20,7 @@ use bcl_wire::JobKeys;
 use crate::buffers::Buffers;
 use crate::common::{Common, Context};
 use crate::config::Config;
+use crate::connection::unheard::DeafHosts;
 use crate::connection::{End, Stage};
 use crate::counters::{Depths, Drops, PeerInfo, Traffic};
 use crate::names::Path;
@@ -85,6 +86,7 @@ impl Endpoint {
             spent: Vec::new(),
             to_enter: VecDeque::new(),
             to_take_back: VecDeque::new(),
+            deaf_hosts: DeafHosts::default(),
             to_remove: VecDeque::new(),
             overdue: Vec::new(),
             entered: 0,

@@ -229,7 +229,7 @@ impl Endpoint {
         // CONFIRM goes where HELLO went, wherever this came from: it could be played back under another address.
         let stage = Stage::Confirming(Greeting::new(now, attempt.clone(), welcome));
         connection.agree(now, agreed, keys, to_connection, stage);
-        connection.await_interface(&self.common, up);
+        connection.await_interface(now, &self.common, up);
         if let Some(trip) = trip {
             connection.on_set_up_trip(now, trip);
         }
@@ -383,7 +383,7 @@ impl Endpoint {
         connection.id = proposed;
         connection.is_mirror = peer == self.common.config.address;
         connection.agree(now, agreed, keys, peer_id, Stage::Up);
-        connection.await_interface(&self.common, up);
+        connection.await_interface(now, &self.common, up);
         connection.confirm(now);
         let common = &mut self.common;
         connection.trust_route(&mut Context { now, common, up });

@@ -113,6 +113,8 @@ counters! {
     Total NetDropUnreliable => "net_drop_unreliable",
     /// Unreliable messages that the port did not send for want of room or of a connection.
     Total UnreliableUnsent => "unreliable_unsent",
+    /// Questions of peers that had not heard what the program at the interface had answered.
+    Total NetAnswersUnheard => "net_answers_unheard",
 }
 
 const _: () = assert!(Counter::ALL.len() <= COUNTER_SLOTS);

@@ -71,6 +71,7 @@ impl Engine {
                 drops.no_room + by_interface(&["no_room"]),
             ),
             (Counter::NetDropUnreliable, drops.unreliable),
+            (Counter::NetAnswersUnheard, traffic.answers_unheard),
         ] {
             page.counter(counter).store(value, Ordering::Relaxed);
         }

@@ -120,9 +120,9 @@ impl Errands {
             };
             self.agent.ask(instant, Request::Enter(connection));
         }
-        while let Some(id) = endpoint.next_to_take_back() {
+        while let Some((id, unheard)) = endpoint.next_to_take_back() {
             control.give_back(id, true);
-            self.remove(instant, id);
+            self.remove(instant, id, unheard);
             self.returns.push(Return {
                 id,
                 until: now + self.dead_after,
@@ -130,12 +130,15 @@ impl Errands {
             });
         }
         while let Some(id) = endpoint.next_to_remove() {
-            self.remove(instant, id);
+            self.remove(instant, id, false);
         }
     }
 
-    fn remove(&mut self, instant: Instant, connection: u32) {
-        let remove = Request::Remove { connection };
+    fn remove(&mut self, instant: Instant, connection: u32, unheard: bool) {
+        let remove = Request::Remove {
+            connection,
+            unheard,
+        };
         self.agent.ask_until_done(instant, remove);
     }
 
@@ -155,7 +158,7 @@ impl Errands {
                     let result = result.map(drop);
                     self.on_entered(connection, result, now, control, endpoint, up);
                 }
-                Request::Remove { connection } => self.on_removed(connection, result, ring),
+                Request::Remove { connection, .. } => self.on_removed(connection, result, ring),
                 _ => {}
             }
         }
@@ -180,7 +183,7 @@ impl Errands {
             Err(unanswered) => {
                 self.trouble = Some(unanswered.error);
                 if unanswered.may_be_done {
-                    self.remove(Instant::now(), id);
+                    self.remove(Instant::now(), id, false);
                 }
                 endpoint.not_entered(now, id, up);
             }

@@ -1,0 +1,67 @@
+//! The node's agent, if it has one, and whether peers hear what its program at the interfaces answers.
+
+use bcl_agent_client::{Agent, AgentError, Status};
+
+use super::finding::{Finding, ok, warning};
+
+const CHECK: &str = "agent";
+/// The other end of a virtual pair, and cards with fewer queues for sending than processors, are the cases known.
+const MEND: &str =
+    "bcld --mode generic; or, for a veth, `ethtool -K OTHER_END gro on` on its other end";
+
+/// Nothing if there is none: nobody needs one.
+pub fn finding() -> Option<Finding> {
+    match Agent::connect().and_then(|agent| agent.status()) {
+        Ok(status) => Some(judge(&status)),
+        Err(AgentError::NotThere { .. }) => None,
+        Err(error) => Some(warning(CHECK, error.to_string(), "systemctl restart bcld")),
+    }
+}
+
+fn judge(status: &Status) -> Finding {
+    let interfaces = status.interfaces.iter();
+    let interfaces: Vec<_> = interfaces
+        .map(|interface| format!("{} ({})", interface.name, interface.mode))
+        .collect();
+    let interfaces = interfaces.join(", ");
+    match status.unheard {
+        0 => ok(
+            CHECK,
+            format!(
+                "its program is at {interfaces}, for {} ports",
+                status.ports.len()
+            ),
+        ),
+        unheard => warning(
+            CHECK,
+            format!(
+                "peers of {unheard} connections did not hear what its program at {interfaces} answered, so that these go \
+                 by the socket: a driver loses what such a program sends back, or a firewall does"
+            ),
+            MEND,
+        ),
+    }
+}
+
+#[test]
+fn answers_that_nobody_hears_are_a_reason_to_warn() {
+    use super::finding::Verdict;
+    use bcl_agent_client::InterfaceStatus;
+    let mut status = Status {
+        agent: "1".into(),
+        name: "bcld".into(),
+        pid: 1,
+        interfaces: vec![InterfaceStatus {
+            name: "eth0".into(),
+            mode: "native".into(),
+        }],
+        ports: Vec::new(),
+        counters: Default::default(),
+        unheard: 0,
+    };
+    let fine = judge(&status);
+    assert!(fine.verdict == Verdict::Ok && fine.text.contains("eth0 (native)"));
+    status.unheard = 3;
+    let unheard = judge(&status);
+    assert!(unheard.verdict == Verdict::Warning && unheard.text.contains("of 3 connections"));
+}
