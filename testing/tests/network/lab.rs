@@ -31,13 +31,16 @@ pub enum Tiers {
     Generic,
     /// By an interface program at the first, by sockets at the others.
     Both,
+    /// The same, where the driver of the first loses what the interface program answers: that of veth does so in its own
+    /// mode if there is nothing at the other end.
+    Unheard,
 }
 
 impl Tiers {
     /// Behind the driver, a program can answer whoever has none.
     fn mode(self) -> &'static str {
         match self {
-            Self::Udp | Self::Xdp => "native",
+            Self::Udp | Self::Xdp | Self::Unheard => "native",
             Self::Generic | Self::Both => "generic",
         }
     }
@@ -46,7 +49,7 @@ impl Tiers {
         match self {
             Self::Udp => false,
             Self::Xdp | Self::Generic => true,
-            Self::Both => host == 0,
+            Self::Both | Self::Unheard => host == 0,
         }
     }
 }

@@ -4,8 +4,10 @@
 use std::env;
 use std::time::Duration;
 
+use bcl_observe::Counter;
 use bcl_testing::netns::{Cluster, Faults, cluster};
 use bcl_testing::peer::Peer;
+use bcl_types::Device;
 
 use crate::lab::{Lab, Tiers};
 
@@ -31,10 +33,20 @@ fn exchange(
 fn exchange_in(
     mut lab: Lab,
     prepare: impl FnOnce(&mut Cluster),
-    [count, longest]: [&str; 2],
+    messages: [&str; 2],
     meanwhile: impl FnOnce(&mut Cluster),
 ) {
     prepare(&mut lab.cluster);
+    let peers = exchanged(&mut lab, messages, meanwhile);
+    leave(peers);
+}
+
+/// The peers after they have exchanged what they had to.
+fn exchanged(
+    lab: &mut Lab,
+    [count, longest]: [&str; 2],
+    meanwhile: impl FnOnce(&mut Cluster),
+) -> Vec<Peer> {
     let ports = [101, 102];
     let mut peers: Vec<Peer> = [0, 1]
         .into_iter()
@@ -51,6 +63,10 @@ fn exchange_in(
     for peer in &mut peers {
         assert_eq!(peer.line(), "done", "{}", peer.address);
     }
+    peers
+}
+
+fn leave(mut peers: Vec<Peer>) {
     for peer in &mut peers {
         peer.order("leave");
         assert_eq!(peer.end(), 0, "{}", peer.address);
@@ -157,8 +173,12 @@ fn while_the_cable_is_pulled_for_two_seconds() {
     exchange(|_| {}, MANY_LONG, pull);
 }
 
+fn lab(tiers: Tiers) -> Option<Lab> {
+    cluster(2).and_then(|cluster| Lab::with(tiers, cluster))
+}
+
 fn between(tiers: Tiers) {
-    if let Some(lab) = cluster(2).and_then(|cluster| Lab::with(tiers, cluster)) {
+    if let Some(lab) = lab(tiers) {
         exchange_in(lab, |_| {}, MANY_LONG, |_| {});
     }
 }
@@ -176,4 +196,21 @@ fn between_interface_programs_behind_the_driver() {
 #[test]
 fn between_an_interface_program_and_a_socket() {
     between(Tiers::Both);
+}
+
+/// The connection goes on without the interface program, and says so.
+#[test]
+fn where_a_driver_loses_what_the_interface_program_answers() {
+    let Some(mut lab) = lab(Tiers::Unheard) else {
+        return;
+    };
+    let peers = exchanged(&mut lab, MANY_LONG, |_| {});
+    let stat = lab.stat(0, &peers[0]);
+    assert!(stat.read(Counter::NetAnswersUnheard) >= 5);
+    let devices = stat.connections().map(|connection| connection.device);
+    assert_eq!(devices.collect::<Vec<_>>(), [Some(Device::Udp)]);
+    let agent = bcl_agent_client::Agent::connect_to(&lab.agents[&0].socket());
+    let status = agent.and_then(|agent| agent.status()).expect("it answers");
+    assert_eq!(status.unheard, 1);
+    leave(peers);
 }
