@@ -36,9 +36,14 @@ impl Agent {
 
     /// `bcld` in a network namespace, with these options.
     pub fn inside(namespace: &str, options: &[&str]) -> Self {
-        let net = format!("--net=/run/netns/{namespace}");
-        let words = ["nsenter".to_owned(), net, text(&program("bcld-kernel"))];
-        Self::start_as(words.into(), options)
+        Self::start_as(words_inside(namespace).into(), options)
+    }
+
+    /// The same, started as systemd does, which waits until it is told that the agent is ready.
+    pub fn awaited_inside(namespace: &str, options: &[&str]) -> Self {
+        let awaited = ["env", "NOTIFY_SOCKET=@nobody-of-bcl"].map(str::to_owned);
+        let words = awaited.into_iter().chain(words_inside(namespace));
+        Self::start_as(words.collect(), options)
     }
 
     fn start_as(words: Vec<String>, options: &[&str]) -> Self {
@@ -216,6 +221,11 @@ pub fn group() -> u32 {
         true => GROUP,
         false => rustix::process::getegid().as_raw(),
     }
+}
+
+fn words_inside(namespace: &str) -> [String; 3] {
+    let net = format!("--net=/run/netns/{namespace}");
+    ["nsenter".to_owned(), net, text(&program("bcld-kernel"))]
 }
 
 fn text(path: &Path) -> String {

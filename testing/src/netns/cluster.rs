@@ -108,6 +108,24 @@ impl Cluster {
         self.set_far_end(index, "up")
     }
 
+    /// Takes the cable of two hosts away with the interfaces at its ends, and what was attached to them.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn unmake_cable(&self) -> Result<()> {
+        let namespace = &self.hosts[0].namespace;
+        run(&format!("ip -n {namespace} link del {INTERFACE}")).map(drop)
+    }
+
+    /// Lays another one: interfaces with the same names and addresses.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn make_cable(&mut self) -> Result<()> {
+        self.far_ends = self.cable()?;
+        self.hosts.iter().try_for_each(Host::set_up)
+    }
+
     /// Sets the longest packet that a host sends, and lets in. The others are not told.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod killed;
 mod lab;
 mod own_network;
 mod refused;
+mod remade;
 mod silence;
 mod traffic;
 mod unreliable;

@@ -30,9 +30,7 @@ fn ask<T>(question: impl FnOnce(&Agent) -> std::result::Result<T, AgentError>) -
 
 fn lines(status: &Status) -> Vec<String> {
     let interfaces = status.interfaces.iter();
-    let interfaces: Vec<_> = interfaces
-        .map(|interface| format!("{} ({})", interface.name, interface.mode))
-        .collect();
+    let interfaces: Vec<_> = interfaces.map(ToString::to_string).collect();
     let mut lines = vec![
         format!(
             "agent {} '{}', process {}, on {}",

@@ -14,7 +14,7 @@ pub struct Status {
     pub name: String,
     /// Process number of the agent.
     pub pid: u32,
-    /// Where the MCP is attached.
+    /// Where the MCP is attached, or is to be.
     pub interfaces: Vec<InterfaceStatus>,
     /// Ports that are open, by node and number.
     pub ports: Vec<PortStatus>,
@@ -24,13 +24,40 @@ pub struct Status {
     pub unheard: u64,
 }
 
-/// An interface that has the MCP.
+/// An interface that has the MCP, or is to have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceStatus {
     /// Its name.
     pub name: String,
-    /// How the MCP is attached: `native` in the driver, or `generic`, which is slower.
+    /// How the MCP is attached: `native` in the driver, `generic` behind it, which is slower, or [`ABSENT`](Self::ABSENT).
     pub mode: String,
+    /// Why it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+}
+
+impl InterfaceStatus {
+    /// The mode of an interface that is to have the MCP and has it not.
+    pub const ABSENT: &str = "absent";
+
+    /// Whether the MCP is there.
+    pub fn is_attached(&self) -> bool {
+        self.trouble.is_none()
+    }
+}
+
+impl std::fmt::Display for InterfaceStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            name,
+            mode,
+            trouble,
+        } = self;
+        match trouble {
+            None => write!(f, "{name} ({mode})"),
+            Some(trouble) => write!(f, "{name} ({mode}: {trouble})"),
+        }
+    }
 }
 
 /// A port that the agent has opened.

@@ -10,12 +10,12 @@ pub(crate) fn text(status: &Status) -> String {
     let mut text = Text::default();
     let modes = status.interfaces.iter().map(|interface| {
         let labels = format!("interface={:?},mode={:?}", interface.name, interface.mode);
-        (labels, 1)
+        (labels, interface.is_attached().into())
     });
     text.family(
         "bcl_interface",
         "gauge",
-        "Interfaces that have the interface program.",
+        "Interfaces that have the interface program (1), or are to have it (0).",
         modes,
     );
     let causes = |counters: &BTreeMap<String, u64>| {

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use bcl_agent_messages::{DEFAULT_SOCKET, default_socket};
+use bcl_daemon::background;
 use bcl_node::{FileError, only_interface, read_text};
 use bcl_udp::route::route_to;
 use rustix::io::Errno;
@@ -24,6 +25,8 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 pub struct Settings {
     /// Stay in the foreground.
     pub foreground: bool,
+    /// An interface that is not there is waited for.
+    pub waits: bool,
     /// Interfaces for the program.
     pub interfaces: Vec<String>,
     /// How it is attached there.
@@ -112,6 +115,7 @@ impl Settings {
         let state = || Path::new(DEFAULT_SOCKET).with_file_name(&options.name);
         Ok(Settings {
             foreground: options.foreground,
+            waits: background::is_awaited(),
             interfaces: interfaces(&options.interfaces, file.interfaces)?,
             mode: options.mode.unwrap_or(file.mode),
             gid: names::group(&group),

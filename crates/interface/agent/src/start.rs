@@ -39,7 +39,7 @@ pub fn main(backend: &Backend) -> ExitCode {
     let outcome = match arguments.command {
         Some(Command::Man { folder }) => manual(&folder).map_err(|error| error.to_string()),
         Some(Command::Check) => return check::run(&arguments.options, backend),
-        Some(Command::Withdraw) => settings(&arguments).and_then(|own| withdraw(&own, backend)),
+        Some(Command::Withdraw) => settings(&arguments).and_then(|own| withdraw(own, backend)),
         None => settings(&arguments).and_then(|own| serve(&own, backend)),
     };
     match outcome {
@@ -73,11 +73,8 @@ fn serve(settings: &Settings, backend: &Backend) -> Result<(), String> {
             settings.group, settings.group
         ));
     }
-    let names: Vec<_> = registry.interfaces();
-    let names: Vec<_> = names
-        .iter()
-        .map(|found| format!("{} ({})", found.name, found.mode))
-        .collect();
+    let interfaces = registry.interfaces();
+    let names: Vec<_> = interfaces.iter().map(ToString::to_string).collect();
     LOG.note(format_args!(
         "ready at {}, on {}",
         settings.socket.display(),
@@ -91,7 +88,9 @@ fn serve(settings: &Settings, backend: &Backend) -> Result<(), String> {
     }
     let signals = Signals::block().map_err(|error| format!("cannot wait for signals: {error}"))?;
     LOG.failed(background::notify_ready());
-    let outcome = Server::new(registry, listener, door, signals).run();
+    let server = Server::new(registry, listener, door, signals)
+        .map_err(|error| format!("cannot hear of interfaces: {error}"))?;
+    let outcome = server.run();
     if is_ours {
         let _ = std::fs::remove_file(&settings.socket);
     }
@@ -119,8 +118,10 @@ fn open(settings: &Settings, backend: &Backend) -> Result<Registry, String> {
     Registry::adopt(tables, ledger, settings.limits.clone(), &settings.name)
 }
 
-fn withdraw(settings: &Settings, backend: &Backend) -> Result<(), String> {
-    open(settings, backend)?.withdraw()
+fn withdraw(mut settings: Settings, backend: &Backend) -> Result<(), String> {
+    // What was attached to one that is gone can be forgotten.
+    settings.waits = true;
+    open(&settings, backend)?.withdraw()
 }
 
 fn manual(folder: &Path) -> io::Result<()> {

@@ -19,8 +19,11 @@ pub type Counters = BTreeMap<String, u64>;
 /// Removing what is not there is no error: an agent that was killed half-way through is followed by one that
 /// does it all again.
 pub trait Tables {
-    /// Where the program is attached.
+    /// Where the program is attached, or is to be.
     fn interfaces(&self) -> Vec<InterfaceStatus>;
+
+    /// Attaches the program where it is to be and is no longer, as an interface is made anew. What has changed, in words.
+    fn follow_interfaces(&mut self) -> Vec<String>;
 
     /// Whether datagrams that were sent together may come to the interface program as one ([AGENT-4.2]).
     fn take_singly(&self) -> bool;

@@ -50,8 +50,13 @@ impl Tables for Files {
         let status = named.map(|name| InterfaceStatus {
             name: name.clone(),
             mode: "fake".into(),
+            trouble: None,
         });
         status.collect()
+    }
+
+    fn follow_interfaces(&mut self) -> Vec<String> {
+        Vec::new()
     }
 
     fn take_singly(&self) -> bool {

@@ -20,9 +20,7 @@ pub fn finding() -> Option<Finding> {
 
 fn judge(status: &Status) -> Finding {
     let interfaces = status.interfaces.iter();
-    let interfaces: Vec<_> = interfaces
-        .map(|interface| format!("{} ({})", interface.name, interface.mode))
-        .collect();
+    let interfaces: Vec<_> = interfaces.map(ToString::to_string).collect();
     let interfaces = interfaces.join(", ");
     match status.unheard {
         0 => ok(
@@ -54,6 +52,7 @@ fn answers_that_nobody_hears_are_a_reason_to_warn() {
         interfaces: vec![InterfaceStatus {
             name: "eth0".into(),
             mode: "native".into(),
+            trouble: None,
         }],
         ports: Vec::new(),
         counters: Default::default(),

@@ -18,6 +18,7 @@ use bcl_mcp::{Error, Mode, pins};
 use bcl_wire::{CheckKey, JobKeys};
 
 use super::Kernel;
+use super::places::Place;
 use super::state::progress;
 use crate::tables::{
     Capacity, Contents, Counters, Memory, PortEntry, PortMaps, TableError, Tables,
@@ -66,18 +67,21 @@ impl Kernel {
 
 impl Tables for Kernel {
     fn interfaces(&self) -> Vec<InterfaceStatus> {
-        let attached = self.attached.iter();
-        let status = attached.map(|(name, attached)| InterfaceStatus {
-            name: name.clone(),
-            mode: attached.mode.to_string(),
-        });
-        status.collect()
+        self.places.iter().map(Place::status).collect()
+    }
+
+    fn follow_interfaces(&mut self) -> Vec<String> {
+        let (mcp, folder) = (&self.mcp, &self.folder);
+        let places = self.places.iter_mut();
+        places
+            .filter_map(|place| place.follow(mcp, folder))
+            .collect()
     }
 
     /// Behind the driver of a virtual interface the kernel has not cut what was sent with `UDP_SEGMENT`.
     fn take_singly(&self) -> bool {
-        let mut modes = self.attached.iter().map(|(_, attached)| attached.mode);
-        modes.any(|mode| mode == Mode::Generic)
+        let mut modes = self.places.iter().map(Place::mode);
+        modes.any(|mode| mode == Some(Mode::Generic))
     }
 
     fn capacity(&self) -> Capacity {

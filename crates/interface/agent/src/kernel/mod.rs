@@ -1,10 +1,11 @@
 //! The interface program's own tables.
 //!
 //! Read [`start`] (what an earlier agent has left is opened, or all is made anew) and [`entries`] (what is entered and
-//! removed), [`state`] (how a connection is told back) and [`check`] (what may keep it from working).
+//! removed), [`places`] (interfaces that come and go), [`state`] (how a connection is told back) and [`check`] (what may keep it from working).
 
 mod check;
 mod entries;
+mod places;
 mod start;
 mod state;
 
@@ -13,10 +14,11 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use bcl_layout::tables::{ConnectionKey, PortKey};
-use bcl_mcp::{Attached, Mcp};
+use bcl_mcp::Mcp;
 use rustix::thread::CapabilitySet;
 
 use crate::start::Backend;
+use places::Place;
 
 /// The tables in the kernel, for `bcld`.
 pub const BACKEND: Backend = Backend {
@@ -33,7 +35,7 @@ struct Kernel {
     mcp: Mcp,
     /// Where all is pinned.
     folder: PathBuf,
-    attached: Vec<(String, Attached)>,
+    places: Vec<Place>,
     /// Where packets of a port go.
     addresses: BTreeMap<u32, PortKey>,
     /// Counters of each port; pinned as well, for a map cannot be found by number without CAP_SYS_ADMIN.

@@ -9,6 +9,7 @@ use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use super::Kernel;
+use super::places::Place;
 use crate::LOG;
 use crate::arguments::How;
 use crate::settings::Settings;
@@ -57,7 +58,7 @@ pub(super) fn open(settings: &Settings) -> Result<Box<dyn Tables>, String> {
     let mut kernel = Kernel {
         mcp,
         folder,
-        attached: Vec::new(),
+        places: Vec::new(),
         addresses: BTreeMap::new(),
         statistics: BTreeMap::new(),
         may_be_in_use: true,
@@ -68,10 +69,14 @@ pub(super) fn open(settings: &Settings) -> Result<Box<dyn Tables>, String> {
         .leave_interfaces(&settings.interfaces)
         .map_err(|error| error.to_string())?;
     for interface in &settings.interfaces {
-        let attached = kernel
-            .attach(interface, mode_choice(settings.mode))
-            .map_err(|error| error.to_string())?;
-        kernel.attached.push((interface.clone(), attached));
+        let choice = mode_choice(settings.mode);
+        let place = Place::new(&kernel.mcp, &kernel.folder, interface, choice);
+        match place.trouble() {
+            Some(Error::NoInterface(_)) if settings.waits => {}
+            Some(error) => return Err(error.to_string()),
+            None => {}
+        }
+        kernel.places.push(place);
     }
     Ok(Box::new(kernel))
 }
@@ -128,23 +133,6 @@ impl Kernel {
         Ok(())
     }
 
-    fn attach(&self, interface: &str, choice: ModeChoice) -> Result<Attached, Error> {
-        let pin = self.folder.join(link_name(interface));
-        if pin.exists() {
-            let attached = Attached::open(&pin, interface)?;
-            match attached.is_on(interface)? {
-                true if choice == ModeChoice::Auto || choice == ModeChoice::Only(attached.mode) => {
-                    return Ok(attached);
-                }
-                true => Attached::remove(&pin)?,
-                false => pins::unpin(&pin)?,
-            }
-        }
-        let attached = self.mcp.attach(interface, choice)?;
-        attached.pin(&pin)?;
-        Ok(attached)
-    }
-
     pub(super) fn statistics_pin(&self, index: u32) -> PathBuf {
         self.folder.join(format!("{STATISTICS}{index}"))
     }
@@ -152,7 +140,7 @@ impl Kernel {
     /// Removes all pins, and with them what they held.
     pub(super) fn unpin_all(&mut self) -> Result<(), Error> {
         self.leave_interfaces(&[])?;
-        self.attached.clear();
+        self.places.clear();
         // So that what is left of an unfinished removal is not taken for complete.
         pins::unpin(&self.folder.join(COMPLETE))?;
         for name in names(&self.folder) {

@@ -7,6 +7,7 @@ use bcl_daemon::Watched;
 use bcl_udp::Socket;
 use bcl_wire::udp_port;
 
+use super::ports::holder_of;
 use super::{Registry, ServedPort};
 use crate::LOG;
 use crate::ledger::Record;
@@ -30,6 +31,10 @@ impl Registry {
                 (Some(entered), Some(watched)) if has_socket(&record) => {
                     let port = ServedPort {
                         pidfd: watched.pidfd,
+                        interface: holder_of(record.node)
+                            .ok()
+                            .flatten()
+                            .map(|holder| holder.name),
                         attended: false,
                         connections: entered.connections,
                         windows: entered.windows,

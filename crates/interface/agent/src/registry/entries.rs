@@ -37,6 +37,9 @@ impl Registry {
             return Err(failure(Code::InUse, what, why, "remove it first"));
         }
         let job = port.record.job;
+        if let Some(interface) = &port.interface {
+            self.check_interface(&what, interface)?;
+        }
         self.check(&what, port.record.uid, Resource::Connections, 1)?;
         self.tables
             .enter_connection(index, job, connection)

@@ -37,6 +37,8 @@ pub struct Registry {
 struct ServedPort {
     record: Record,
     pidfd: OwnedFd,
+    /// The interface that has its address, if there is one.
+    interface: Option<String>,
     /// Whether a connection to this agent has it.
     attended: bool,
     connections: BTreeSet<u32>,
@@ -72,9 +74,17 @@ impl Registry {
         &self.limits
     }
 
-    /// Where the program is attached.
+    /// Where the program is attached, or is to be.
     pub fn interfaces(&self) -> Vec<InterfaceStatus> {
         self.tables.interfaces()
+    }
+
+    /// Has the program on all interfaces that are to have it, as far as they are there. Whether all have it.
+    pub fn follow_interfaces(&mut self) -> bool {
+        for change in self.tables.follow_interfaces() {
+            LOG.note(format_args!("{change}"));
+        }
+        self.interfaces().iter().all(InterfaceStatus::is_attached)
     }
 
     /// Ports, with the descriptor that tells of the end of each one's process.

@@ -9,7 +9,7 @@ use bcl_agent_messages::{Answer, Code, DEFAULT_RING_BYTES, Failure, RING_BYTES};
 use bcl_daemon::Watched;
 use bcl_node::PeerCredentials;
 use bcl_types::{FIRST_ASSIGNED_PORT, LAST_REACHABLE_PORT};
-use bcl_udp::route::interfaces;
+use bcl_udp::route::{Interface, interfaces};
 use bcl_udp::{BindError, Socket};
 use bcl_wire::JobKeys;
 use bcl_wire::udp_port;
@@ -66,7 +66,7 @@ impl Registry {
         };
         let watched = client.watched(&what)?;
         let ring_bytes = ring_bytes(&what, wish)?;
-        self.check_node(&what, wish.node)?;
+        let interface = self.check_node(&what, wish.node)?;
         let (socket, number) = bind(&what, wish)?;
         self.end_forsaken(wish.node, number);
         self.check(&what, client.uid, Resource::Ports, 1)?;
@@ -114,6 +114,7 @@ impl Registry {
         let port = ServedPort {
             record,
             pidfd,
+            interface: Some(interface),
             attended: true,
             connections: BTreeSet::new(),
             windows: BTreeMap::new(),
@@ -181,14 +182,11 @@ impl Registry {
         }
     }
 
-    fn check_node(&self, what: &str, node: Ipv4Addr) -> Result<(), Failure> {
-        let attached = self.tables.interfaces();
-        let attached: Vec<&str> = attached
-            .iter()
-            .map(|attached| attached.name.as_str())
-            .collect();
-        let all = interfaces().map_err(|error| system(what, &error))?;
-        let Some(holder) = all.iter().find(|own| own.holds(IpAddr::V4(node))) else {
+    /// The interface that has this address; the program has to be there.
+    fn check_node(&self, what: &str, node: Ipv4Addr) -> Result<String, Failure> {
+        let wanted = self.tables.interfaces();
+        let holder = holder_of(node).map_err(|error| system(what, &error))?;
+        let Some(holder) = holder else {
             return Err(failure(
                 Code::Invalid,
                 what,
@@ -196,21 +194,40 @@ impl Registry {
                 "set BCL_NODE or the nodes file to one that is",
             ));
         };
-        if attached.contains(&holder.name.as_str()) {
-            return Ok(());
+        if wanted.iter().any(|wanted| wanted.name == holder.name) {
+            self.check_interface(what, &holder.name)?;
+            return Ok(holder.name.clone());
         }
+        let names: Vec<_> = wanted.iter().map(ToString::to_string).collect();
         Err(failure(
             Code::Unsupported,
             what,
             format_args!(
                 "{node} is on {}, and the interface program on {}",
                 holder.name,
-                attached.join(", ")
+                names.join(", ")
             ),
             format!(
                 "have bcld started with `--interface {}` as well",
                 holder.name
             ),
+        ))
+    }
+
+    /// Whether the program is at this interface, if it is to be.
+    pub(super) fn check_interface(&self, what: &str, name: &str) -> Result<(), Failure> {
+        let wanted = self.tables.interfaces().into_iter();
+        let missing = wanted
+            .filter(|wanted| wanted.name == name)
+            .find_map(|wanted| wanted.trouble);
+        let Some(trouble) = missing else {
+            return Ok(());
+        };
+        Err(failure(
+            Code::Unsupported,
+            what,
+            format_args!("the interface program is not at {name} now: {trouble}"),
+            "mend that, or wait until the interface is back; until then programs use UDP",
         ))
     }
 
@@ -300,6 +317,12 @@ impl Client {
             failure(Code::NotPermitted, what, why, remedy)
         })
     }
+}
+
+/// The interface that has this address.
+pub(super) fn holder_of(node: Ipv4Addr) -> io::Result<Option<Interface>> {
+    let mut all = interfaces()?.into_iter();
+    Ok(all.find(|own| own.holds(IpAddr::V4(node))))
 }
 
 fn ring_bytes(what: &str, wish: &PortWish) -> Result<u32, Failure> {

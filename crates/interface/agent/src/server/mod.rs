@@ -1,6 +1,7 @@
 //! The agent at work: one thread that waits for requests, deaths and signals.
 
 mod door;
+mod links;
 mod session;
 mod text;
 
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use bcl_agent_messages::{Answer, Code, Failure, VERSION, write};
+use bcl_agent_messages::{Answer, Code, Failure, InterfaceStatus, VERSION, write};
 use bcl_daemon::Signals;
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::peer_credentials;
@@ -22,12 +23,15 @@ use crate::limits::Resource;
 use crate::registry::{Client, Registry};
 
 pub use door::{Door, DoorError};
+use links::LinkNews;
 use session::{Session, Turn};
 
 /// Connections of all users together; the least limit of open files that is common holds them.
 const SESSIONS_MAX: usize = 8192;
 /// How long the door stays shut when nobody can be let in: to look again at once would only burn a core.
 const SHUT: Duration = Duration::from_millis(50);
+/// An interface that has not the program is tried again after so long, news or not: its driver may have needed a while.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// The agent's one thread, and all that it waits for.
 pub struct Server {
@@ -35,24 +39,37 @@ pub struct Server {
     listener: OwnedFd,
     door: Door,
     signals: Signals,
+    links: LinkNews,
     sessions: BTreeMap<u64, Session>,
     next_session: u64,
+    /// When interfaces that have not the program are tried again.
+    retry_at: Option<Instant>,
     /// Descriptors or memory had run out when somebody was last to be let in; the door is shut until then.
     shut_until: Option<Instant>,
 }
 
 impl Server {
     /// Serves whoever connects to `listener` and is let in by `door`.
-    pub fn new(registry: Registry, listener: OwnedFd, door: Door, signals: Signals) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When the kernel does not tell of interfaces.
+    pub fn new(
+        registry: Registry,
+        listener: OwnedFd,
+        door: Door,
+        signals: Signals,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
             registry,
             listener,
             door,
             signals,
+            links: LinkNews::listen()?,
             sessions: BTreeMap::new(),
             next_session: 0,
+            retry_at: Some(Instant::now()),
             shut_until: None,
-        }
+        })
     }
 
     /// Works until a signal says to end. Ports stay as they are.
@@ -64,6 +81,12 @@ impl Server {
             let ready = self.wait()?;
             if ready.signaled {
                 return Ok(self.registry);
+            }
+            let is_time = self.retry_at.is_some_and(|at| at <= Instant::now());
+            if ready.of_links || is_time {
+                self.links.drain();
+                let has_all = self.registry.follow_interfaces();
+                self.retry_at = (!has_all).then(|| Instant::now() + TRY_AGAIN);
             }
             // The dead first: they may have what the living ask for.
             for index in ready.deaths {
@@ -80,42 +103,45 @@ impl Server {
 
     fn wait(&self) -> std::io::Result<Ready> {
         let watched: Vec<_> = self.registry.watched().collect();
-        let wanted = [self.signals.as_fd(), self.listener.as_fd()].into_iter();
-        let wanted = wanted
+        let fixed: [_; FIXED] = [
+            self.signals.as_fd(),
+            self.listener.as_fd(),
+            self.links.as_fd(),
+        ];
+        let wanted = fixed
+            .into_iter()
             .chain(watched.iter().map(|(_, pidfd)| *pidfd))
             .chain(self.sessions.values().map(Session::as_fd));
         let mut fds: Vec<_> = wanted
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let shut = self.still_shut();
-        if shut.is_some() {
+        let (shut, retry) = (left(self.shut_until), left(self.retry_at));
+        if shut.is_some_and(|left| !left.is_zero()) {
             fds[LISTENER] = PollFd::new(&self.listener, PollFlags::empty());
         }
+        let first = shut
+            .filter(|left| !left.is_zero())
+            .into_iter()
+            .chain(retry)
+            .min();
+        let timeout = first.and_then(|left| Timespec::try_from(left).ok());
         loop {
-            match poll(&mut fds, shut.as_ref()) {
+            match poll(&mut fds, timeout.as_ref()) {
                 Ok(_) => break,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
         }
         let is_ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        let (fixed, others) = is_ready.split_at(2);
+        let (fixed, others) = is_ready.split_at(FIXED);
         let (deaths, sessions) = others.split_at(watched.len());
         Ok(Ready {
             signaled: fixed[0],
             knocked: fixed[LISTENER],
+            of_links: fixed[LINKS],
             deaths: chosen(watched.iter().map(|(index, _)| *index), deaths),
             sessions: chosen(self.sessions.keys().copied(), sessions),
         })
-    }
-
-    /// How long the door stays shut, if it is.
-    fn still_shut(&self) -> Option<Timespec> {
-        let left = self
-            .shut_until?
-            .checked_duration_since(Instant::now())
-            .filter(|left| !left.is_zero())?;
-        Timespec::try_from(left).ok()
     }
 
     /// One request of a session: the others have their turn before its next.
@@ -183,24 +209,33 @@ impl Server {
     }
 
     fn ready(&self) -> Answer {
-        let interfaces = self.registry.interfaces();
+        let interfaces = self.registry.interfaces().into_iter();
+        let attached = interfaces.filter(InterfaceStatus::is_attached);
         Answer::Ready {
             version: VERSION,
             agent: env!("CARGO_PKG_VERSION").to_owned(),
-            interfaces: interfaces.into_iter().map(|found| found.name).collect(),
+            interfaces: attached.map(|found| found.name).collect(),
         }
     }
 }
 
-/// Where the listener stands among what is waited for; the signals are before it.
+/// What is always waited for, the signals first; where the listener stands, and the news of interfaces.
+const FIXED: usize = 3;
 const LISTENER: usize = 1;
+const LINKS: usize = 2;
 
 /// What has something to tell.
 struct Ready {
     signaled: bool,
     knocked: bool,
+    of_links: bool,
     deaths: Vec<u32>,
     sessions: Vec<u64>,
+}
+
+/// Nothing if it is past.
+fn left(until: Option<Instant>) -> Option<Duration> {
+    Some(until?.saturating_duration_since(Instant::now()))
 }
 
 fn chosen<T>(all: impl Iterator<Item = T>, is_ready: &[bool]) -> Vec<T> {

@@ -31,6 +31,8 @@ const LAST_PAUSE: Span = Span::from_ms(100);
 /// Until a connection that is not entered any more, or could not be, is to be entered again: at first and at last.
 const FIRST_ABSENCE: Span = Span::from_ms(1_000);
 const LAST_ABSENCE: Span = Span::from_ms(64_000);
+/// The same of one that the agent has refused: that costs little, and may be over as soon as an interface is back.
+const LAST_REFUSED: Span = Span::from_ms(4_000);
 
 /// How far an interface program has this connection.
 #[derive(Debug)]
@@ -133,9 +135,13 @@ impl Connection {
 
     /// The agent has not entered it.
     pub fn on_not_entered(&mut self, now: Time) {
+        self.go_on_without(now, LAST_REFUSED);
+    }
+
+    fn go_on_without(&mut self, now: Time, last_absence: Span) {
         self.dropped = self.entry.take().and_then(|entry| entry.dropped);
         self.is_unheard = false;
-        self.absence.begin(now, FIRST_ABSENCE, LAST_ABSENCE);
+        self.absence.begin(now, FIRST_ABSENCE, last_absence);
         self.acks.at_once(now);
     }
 
@@ -165,7 +171,7 @@ impl Connection {
     /// Goes on where the interface program has stopped ([MCP-6.3]).
     pub fn take_back(&mut self, now: Time, state: &ConnectionState, deaf_hosts: &mut DeafHosts) {
         let is_unheard = self.is_proven_unheard();
-        self.on_not_entered(now);
+        self.go_on_without(now, LAST_ABSENCE);
         if is_unheard {
             self.is_unheard_until(deaf_hosts.add(now, self.host()));
         }
