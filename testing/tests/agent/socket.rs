@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bcl_agent_client::Agent;
 use bcl_testing::PATIENCE;
+use bcl_testing::peer::Peer;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 use crate::lab::{self, Lab};
@@ -110,4 +111,25 @@ fn whatever_the_umask_others_come_through_to_the_socket() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(modes, (0o755, 0o666));
+}
+
+/// A port that can do without the agent waits for it for half a second, and the next one not at all.
+#[test]
+fn ports_do_not_wait_for_an_agent_that_hangs() {
+    let lab = Lab::new(&[]);
+    let path = lab.socket().with_file_name("hanging.sock");
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    rustix::net::listen(&socket, 5).unwrap();
+    let ports = lab.socket().with_file_name("ports");
+    let mut command = bcl_testing::peer::command(&ports, &["obey"]);
+    command.env("BCL_AGENT", &path).env("BCL_NODE", "127.0.0.2");
+    let half_a_second = Duration::from_millis(500);
+    let begin = Instant::now();
+    let mut peer = Peer::spawn(command);
+    assert!((half_a_second..10 * half_a_second).contains(&begin.elapsed()));
+    peer.order("close");
+    let begin = Instant::now();
+    peer.order("open 4000");
+    assert!(begin.elapsed() < half_a_second);
 }

@@ -2,12 +2,13 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bcl_agent_messages::{Answer, Request, Status, default_socket};
 use bcl_os::Fd;
 
 use crate::error::AgentError;
-use crate::line::{Line, unexpected};
+use crate::line::{Line, PATIENCE, unexpected};
 use crate::port::{AgentPort, OpenPort, Opened};
 
 /// No answer is longer: thousands of ports with all their counters.
@@ -30,12 +31,25 @@ impl Agent {
         Self::connect_to(&default_socket())
     }
 
+    /// The same for who can do without: one that does not say within `patience` that it is ready is
+    /// [silent](AgentError::Silent).
+    ///
+    /// # Errors
+    /// As [`Agent::connect`].
+    pub fn connect_within(patience: Duration) -> Result<Agent, AgentError> {
+        Self::greeted(&default_socket(), patience)
+    }
+
     /// Connects to the agent at a socket.
     ///
     /// # Errors
     /// As [`Agent::connect`].
     pub fn connect_to(path: &Path) -> Result<Agent, AgentError> {
-        let (line, interfaces) = Line::connect(path)?;
+        Self::greeted(path, PATIENCE)
+    }
+
+    fn greeted(path: &Path, patience: Duration) -> Result<Agent, AgentError> {
+        let (line, interfaces) = Line::connect(path, patience)?;
         Ok(Agent {
             line,
             path: path.to_owned(),

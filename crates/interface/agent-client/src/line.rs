@@ -11,12 +11,13 @@ use bcl_node::peer_credentials;
 use bcl_os::Fd;
 use bcl_os::ready::wait_for;
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::error::AgentError;
 
 /// Making a gigabyte of memory takes the kernel most of a second; beyond this somebody is stuck.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A socket at whose other end is an agent that may be told secrets.
 #[derive(Debug)]
@@ -29,23 +30,29 @@ pub(crate) type Reply = (Answer, Vec<Fd>);
 
 impl Line {
     /// Connects, and hears that the agent is ready, and at which interfaces.
-    pub fn connect(path: &Path) -> Result<(Line, Vec<String>), AgentError> {
-        let line = Line::dial(path, SocketFlags::CLOEXEC)?;
-        let interfaces = check_greeting(line.hear()?.0)?;
+    ///
+    /// An agent at work greets at once, whatever it takes to do what it is asked for then.
+    pub fn connect(path: &Path, patience: Duration) -> Result<(Line, Vec<String>), AgentError> {
+        let line = Line::dial(path, Some(patience))?;
+        let interfaces = check_greeting(line.hear(patience)?.0)?;
         Ok((line, interfaces))
     }
 
     /// Connects, if the agent takes the connection at once; it speaks first.
     pub fn dial_at_once(path: &Path) -> Result<Line, AgentError> {
-        Line::dial(path, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+        Line::dial(path, None)
     }
 
-    fn dial(path: &Path, flags: SocketFlags) -> Result<Line, AgentError> {
+    fn dial(path: &Path, patience: Option<Duration>) -> Result<Line, AgentError> {
         let not_there = |source: io::Error| AgentError::NotThere {
             path: path.to_owned(),
             source,
         };
-        let socket = dial(path, flags).map_err(|errno| not_there(errno.into()))?;
+        let socket = match (dial(path, patience), patience) {
+            // Others wait as well for it to take a connection.
+            (Err(Errno::AGAIN), Some(time)) => return Err(AgentError::Silent { time }),
+            (dialled, _) => dialled.map_err(|errno| not_there(errno.into()))?,
+        };
         let uid = peer_credentials(&socket).map_err(not_there)?.uid;
         // AGENT-1.2
         if uid != 0 && uid != rustix::process::geteuid().as_raw() {
@@ -58,7 +65,7 @@ impl Line {
     /// Asks, and waits for the answer. [`FdPassError::Closed`] means that the agent has not seen the request.
     pub fn ask(&self, request: &Request) -> Result<Reply, AgentError> {
         self.say(request)?;
-        match self.hear()? {
+        match self.hear(PATIENCE)? {
             (Answer::Failed(failure), _) => Err(AgentError::Refused(failure)),
             reply => Ok(reply),
         }
@@ -85,24 +92,17 @@ impl Line {
         }
     }
 
-    fn hear(&self) -> Result<Reply, AgentError> {
-        let deadline = Instant::now() + PATIENCE;
+    fn hear(&self, patience: Duration) -> Result<Reply, AgentError> {
+        let deadline = Instant::now() + patience;
         loop {
-            match self.hear_at_once()? {
-                Some(reply) => return Ok(reply),
-                None => self.await_answer(deadline)?,
+            if let Some(reply) = self.hear_at_once()? {
+                return Ok(reply);
             }
-        }
-    }
-
-    fn await_answer(&self, deadline: Instant) -> Result<(), AgentError> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(AgentError::Silent { time: PATIENCE });
-        }
-        match wait_for([self.socket.as_fd()], Some(left)) {
-            Ok(_) => Ok(()),
-            Err(errno) => Err(FdPassError::System(errno).into()),
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(AgentError::Silent { time: patience });
+            }
+            wait_for([self.socket.as_fd()], Some(left)).map_err(FdPassError::System)?;
         }
     }
 }
@@ -132,9 +132,38 @@ pub(crate) fn unexpected(answer: &Answer) -> AgentError {
     AgentError::Answer(format!("it does not belong to the request: {answer:?}"))
 }
 
-fn dial(path: &Path, flags: SocketFlags) -> Result<Fd, Errno> {
+fn dial(path: &Path, patience: Option<Duration>) -> Result<Fd, Errno> {
     let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    let flags = match patience {
+        Some(_) => SocketFlags::CLOEXEC,
+        None => SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+    };
     let socket = Fd::make(|| rustix::net::socket_with(family, kind, flags, None))?;
+    if patience.is_some() {
+        set_socket_timeout(&socket, Timeout::Send, patience)?;
+    }
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket)
+}
+
+/// As one that is stopped: it says nothing, and then takes no connection either.
+#[test]
+fn an_agent_that_hangs_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let patience = Duration::from_millis(20);
+    let begin = Instant::now();
+    let waiting = std::iter::from_fn(|| Line::dial_at_once(&path).ok()).take(10);
+    let waiting: Vec<Line> = waiting.collect();
+    for _ in 0..2 {
+        let silent = Line::connect(&path, patience).map(drop);
+        assert!(
+            matches!(silent, Err(AgentError::Silent { .. })),
+            "{silent:?}"
+        );
+    }
+    assert!(waiting.len() < 10 && begin.elapsed() < PATIENCE);
 }

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::agent::{Agent, descriptors};
 use crate::error::AgentError;
-use crate::line::{Line, Reply, unexpected};
+use crate::line::{Line, PATIENCE, Reply, unexpected};
 use crate::queue::RequestQueue;
 
 /// What a port is to be.
@@ -228,7 +228,7 @@ impl AgentPort {
     }
 
     fn resume(&self) -> Result<Line, AgentError> {
-        let (line, _) = Line::connect(&self.path)?;
+        let (line, _) = Line::connect(&self.path, PATIENCE)?;
         let (answer, _) = line.ask(&Request::Resume {
             node: self.node,
             number: self.number,

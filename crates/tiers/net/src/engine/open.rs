@@ -166,12 +166,12 @@ fn intercept(
     secret: [u8; 32],
     config: NetConfig,
 ) -> Result<Option<Intercepted>, Unavailable> {
-    match config.interception {
-        Interception::Never => Ok(None),
-        Interception::IfPossible | Interception::Always => {
-            Interface::open(ip, number, secret, config.dead_after).map(Some)
-        }
-    }
+    let can_do_without = match config.interception {
+        Interception::Never => return Ok(None),
+        Interception::IfPossible => true,
+        Interception::Always => false,
+    };
+    Interface::open(ip, number, secret, config.dead_after, can_do_without).map(Some)
 }
 
 /// Later ports have larger incarnations, whichever process opens them.

@@ -6,12 +6,19 @@ use std::time::Duration;
 use bcl_agent_client::message::Code;
 use bcl_agent_client::{Agent, AgentError, OpenPort, Opened};
 use bcl_os::Fd;
+use bcl_os::sync::{AtomicU64, Ordering};
 use bcl_proto::{Span, Time};
 use bcl_xdp::{Control, Counters, Ring};
 use rustix::io::Errno;
 
 use super::Interface;
 use super::agent::Errands;
+use crate::clock::now_ns;
+
+/// Within so long an agent at work says that it is ready.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// And one that has not is not asked again for so long.
+const PAUSE_NS: u64 = 30_000_000_000;
 
 /// The interface that carries what a host sends to itself.
 const LOOPBACK: &str = "lo";
@@ -27,6 +34,9 @@ pub enum Unavailable {
     /// There is no agent, or it refuses.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// It did not answer when another port was to be opened, a moment ago.
+    #[error("the agent did not answer a moment ago: see `systemctl status bcld`")]
+    Hangs,
     /// The maps.
     #[error("cannot map the port's {what} into this process: {errno}")]
     Map {
@@ -66,11 +76,15 @@ impl Interface {
         number: u16,
         secret: [u8; 32],
         dead_after: Duration,
+        can_do_without: bool,
     ) -> Result<Intercepted, Unavailable> {
         let IpAddr::V4(ip) = ip else {
             return Err(Unavailable::NotIpv4(ip));
         };
-        let agent = Agent::connect()?;
+        let agent = match can_do_without {
+            true => connect_soon()?,
+            false => Agent::connect()?,
+        };
         let takes_own = agent.interfaces().iter().any(|name| name == LOOPBACK);
         let opened = agent.open(&wish(ip, number, secret))?;
         let failed = |what| move |errno| Unavailable::Map { what, errno };
@@ -103,6 +117,20 @@ impl Interface {
             takes_own,
         })
     }
+}
+
+/// Connects to an agent that is at work; which is found out once in a while.
+fn connect_soon() -> Result<Agent, Unavailable> {
+    /// When it is to be asked again, after it has not answered.
+    static HANGS_UNTIL_NS: AtomicU64 = AtomicU64::new(0);
+    if now_ns() < HANGS_UNTIL_NS.load(Ordering::Relaxed) {
+        return Err(Unavailable::Hangs);
+    }
+    let agent = Agent::connect_within(PATIENCE);
+    if let Err(AgentError::Silent { .. }) = agent {
+        HANGS_UNTIL_NS.store(now_ns() + PAUSE_NS, Ordering::Relaxed);
+    }
+    Ok(agent?)
 }
 
 fn wish(node: Ipv4Addr, number: u16, secret: [u8; 32]) -> OpenPort {
