@@ -1,12 +1,14 @@
 //! The agent with the interface program itself, between two namespaces.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use bcl_agent_client::message::{Connection, Window};
 use bcl_agent_client::{Agent, Key, OpenPort, Opened, Status};
 use bcl_testing::PATIENCE;
 use bcl_testing::netns::{Cluster, cluster};
+use bcl_testing::peer::program;
 use bcl_wire::{CheckKey, Flags, Header, JobKeys, Kind, seal};
 
 use crate::lab::{GROUP, Lab};
@@ -277,6 +279,40 @@ fn the_check_finds_all_in_order_on_a_veth() {
         text.contains("BAD   there is no interface nosuch"),
         "{text}"
     );
+}
+
+#[test]
+fn another_agent_is_told_whose_program_is_there() {
+    let Some(net) = Net::new() else { return };
+    let [_, _, bpffs] = net.lab.paths();
+    let other = |word: &str| {
+        let mut command = Command::new("nsenter");
+        let namespace = &net.cluster.host(0).namespace;
+        command.arg(format!("--net=/run/netns/{namespace}"));
+        command.arg(program("bcld-kernel"));
+        let elsewhere = |name| net.lab.socket().with_file_name(name);
+        command
+            .args(["--name=other", "--interface=eth0", &bpffs])
+            .arg("--socket")
+            .arg(elsewhere("other.sock"))
+            .arg("--state")
+            .arg(elsewhere("other"))
+            .arg(word);
+        command.output().expect("it starts and ends")
+    };
+    let pid = net.status().pid;
+    for word in ["--foreground", "check"] {
+        let ended = other(word);
+        assert!(!ended.status.success());
+        let text = String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap();
+        for told in [
+            "BCL's own, of agent 'test'",
+            &format!("process {pid} bcld-kernel"),
+            "bcld withdraw --name test",
+        ] {
+            assert!(text.contains(told), "{text}");
+        }
+    }
 }
 
 // Of the brief: the agent drops what it does not need.

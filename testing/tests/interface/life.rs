@@ -14,8 +14,9 @@ use crate::kernel::load;
 struct Pins(PathBuf);
 
 impl Pins {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("bcl-pins-{}", std::process::id()));
+    fn new(name: &str) -> Self {
+        let name = format!("bcl-pins-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).expect("a folder");
         let status = Command::new("mount")
             .args(["-t", "bpf", "bpf"])
@@ -38,7 +39,7 @@ fn what_is_pinned_is_found_again() {
     let Some(mcp) = load() else {
         return;
     };
-    let pins = Pins::new();
+    let pins = Pins::new("found");
     let folder = pins.0.join("bcl/main");
     let at = PortKey::new([10, 77, 0, 1].into(), 20_007);
     mcp.tables
@@ -92,7 +93,7 @@ fn on_an_interface() {
     let Some(cluster) = cluster(2) else {
         return;
     };
-    let pins = Pins::new();
+    let pins = Pins::new("link");
     let host = cluster.host(0);
     let interface = INTERFACE;
     let link = pins.0.join("link");
@@ -106,7 +107,7 @@ fn on_an_interface() {
             .attach(interface, ModeChoice::Auto)
             .expect_err("there is one already");
         assert!(
-            matches!(&error, Error::Occupied { name, .. } if name == "mcp"),
+            matches!(&error, Error::Occupied { occupant, .. } if occupant.name == "mcp" && occupant.pins == [link.clone()]),
             "{error}"
         );
         let again = Attached::open(&link, interface).expect("the pin");

@@ -9,6 +9,7 @@ use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::{Doing, Error};
 use crate::netlink::{self, Interface};
+use crate::occupant::Occupant;
 use crate::{pins, sys};
 
 // Flags of <linux/if_link.h>.
@@ -117,15 +118,7 @@ pub(crate) fn attach(
     interface: &str,
     choice: ModeChoice,
 ) -> Result<Attached, Error> {
-    let index = index_of(interface)?;
-    let found = look_at(interface, index)?;
-    if let Some(other) = found.program {
-        return Err(Error::Occupied {
-            interface: interface.to_owned(),
-            name: sys::program_name(other.id).unwrap_or_else(|_| "?".to_owned()),
-            id: other.id,
-        });
-    }
+    let (index, found) = look_for_program(interface)?;
     let doing = |modes: &str| format!("attaching the interface program to {interface} ({modes})");
     let (first, otherwise) = choice.modes(&found.kind);
     let refusal = match attach_as(program, index, first) {
@@ -136,6 +129,27 @@ pub(crate) fn attach(
         return Err(refusal).doing(|| doing(&first.to_string()));
     };
     attach_as(program, index, second).doing(|| doing(&format!("{first}: {refusal}; {second}")))
+}
+
+/// Looks whether an interface has another program. With all privileges it is told whose.
+///
+/// # Errors
+/// When it has, or there is no such interface.
+pub fn look_for_others(interface: &str) -> Result<(), Error> {
+    look_for_program(interface).map(drop)
+}
+
+/// An interface that has no program.
+fn look_for_program(interface: &str) -> Result<(u32, Interface), Error> {
+    let index = index_of(interface)?;
+    let found = look_at(interface, index)?;
+    match found.program {
+        None => Ok((index, found)),
+        Some(other) => Err(Error::Occupied {
+            interface: interface.to_owned(),
+            occupant: Box::new(Occupant::of(other)),
+        }),
+    }
 }
 
 fn attach_as(program: BorrowedFd<'_>, index: u32, mode: Mode) -> io::Result<Attached> {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::occupant::Occupant;
+
 /// Why the interface program cannot be loaded, attached or told something, with the remedy where there is one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -33,16 +35,14 @@ pub enum Error {
     NoInterface(String),
     /// Another program is first on the interface.
     #[error(
-        "another XDP program, '{name}' (id {id}), is attached to {interface}: only one can be. Take it off ('ip link set dev \
-         {interface} xdp off', or end who has put it there), or let BCL use the udp tier there"
+        "another XDP program is attached to {interface}, {occupant}, and only one can be: {}; or let BCL use the udp tier there",
+        .occupant.remedy(.interface)
     )]
     Occupied {
         /// The interface.
         interface: String,
-        /// The program's name, as it is loaded.
-        name: String,
-        /// Its id, for `bpftool prog show id`.
-        id: u32,
+        /// What is there.
+        occupant: Box<Occupant>,
     },
     /// What is pinned was made by another version.
     #[error(

@@ -13,14 +13,16 @@ mod error;
 mod mcp;
 mod netlink;
 mod object;
+mod occupant;
 pub mod pins;
 mod sys;
 mod table;
 mod tables;
 
-pub use attach::{Attached, Mode, ModeChoice};
+pub use attach::{Attached, Mode, ModeChoice, look_for_others};
 pub use error::Error;
 pub use mcp::{Mcp, Verdict};
+pub use occupant::Occupant;
 pub use sys::Ran;
 pub use table::Table;
 pub use tables::{PortMaps, Tables, counters_in};

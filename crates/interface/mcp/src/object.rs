@@ -15,7 +15,7 @@ struct Aligned<T: ?Sized>(T);
 
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/mcp.o")));
 
-const PROGRAM: &str = "mcp";
+pub(crate) const PROGRAM: &str = "mcp";
 /// Enough for what the verifier says of an error, and for its statistics, without the way there: one that does not fit
 /// is an error of its own before Linux 6.4.
 const LOG_BYTES: usize = 1 << 20;

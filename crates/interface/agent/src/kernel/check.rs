@@ -43,15 +43,9 @@ fn interface(settings: &Settings, mcp: &Mcp, name: &str) -> Finding {
     }
     match mcp.attach(name, mode_choice(settings.mode)) {
         Ok(attached) => of_mode(name, attached.mode, "can be attached"),
-        Err(Error::Occupied {
-            name: other, id, ..
-        }) => Finding::bad(
-            format!(
-                "{name}: another XDP program is there ({other}, id {id}), and there can be one only"
-            ),
-            format!(
-                "ip link set dev {name} xdp off    # or end what has attached it; else programs use UDP there"
-            ),
+        Err(Error::Occupied { occupant, .. }) => Finding::bad(
+            format!("{name}: another XDP program is there, {occupant}, and there can be one only"),
+            format!("{}; else programs use UDP there", occupant.remedy(name)),
         ),
         Err(error) => Finding::bad(format!("{name}: {error}"), "let programs use UDP there"),
     }

@@ -44,7 +44,22 @@ pub(super) fn prepare(settings: &Settings) -> Result<(), String> {
     }
     let folder = settings.pins();
     fs::create_dir_all(&folder)
-        .map_err(|error| format!("cannot make {}: {error}", folder.display()))
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let mut interfaces = settings.interfaces.iter();
+    interfaces.try_for_each(|name| look_for_others(&folder, name))
+}
+
+/// Whose program is on an interface, if it is not ours, is told only to who has all privileges.
+fn look_for_others(folder: &Path, interface: &str) -> Result<(), String> {
+    let own = Attached::open(&folder.join(link_name(interface)), interface);
+    if own.is_ok_and(|own| own.is_on(interface).is_ok_and(|is_on| is_on)) {
+        return Ok(());
+    }
+    match bcl_mcp::look_for_others(interface) {
+        Err(error @ Error::Occupied { .. }) => Err(error.to_string()),
+        // What else is wrong is found out when it is attached.
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn is_bpffs(place: &Path) -> bool {
