@@ -1,6 +1,6 @@
 //! The node's agent, if it has one, and whether peers hear what its program at the interfaces answers.
 
-use bcl_agent_client::{Agent, AgentError, Status};
+use bcl_agent_client::{Agent, AgentError, InterfaceStatus, Status};
 
 use super::finding::{Finding, ok, warning};
 
@@ -20,9 +20,15 @@ pub fn finding() -> Option<Finding> {
 
 fn judge(status: &Status) -> Finding {
     let interfaces = status.interfaces.iter();
-    let interfaces: Vec<_> = interfaces.map(ToString::to_string).collect();
-    let interfaces = interfaces.join(", ");
+    let names: Vec<_> = interfaces.clone().map(ToString::to_string).collect();
+    let has_all = interfaces.clone().all(InterfaceStatus::is_attached);
+    let interfaces = names.join(", ");
     match status.unheard {
+        0 if !has_all => warning(
+            CHECK,
+            format!("its program is not everywhere: {interfaces}; ports there use the socket"),
+            "bcld check",
+        ),
         0 => ok(
             CHECK,
             format!(
@@ -42,9 +48,8 @@ fn judge(status: &Status) -> Finding {
 }
 
 #[test]
-fn answers_that_nobody_hears_are_a_reason_to_warn() {
+fn a_program_that_is_absent_or_unheard_is_a_reason_to_warn() {
     use super::finding::Verdict;
-    use bcl_agent_client::InterfaceStatus;
     let mut status = Status {
         agent: "1".into(),
         name: "bcld".into(),
@@ -60,6 +65,9 @@ fn answers_that_nobody_hears_are_a_reason_to_warn() {
     };
     let fine = judge(&status);
     assert!(fine.verdict == Verdict::Ok && fine.text.contains("eth0 (native)"));
+    status.interfaces[0].trouble = Some("it is gone".into());
+    let absent = judge(&status);
+    assert!(absent.verdict == Verdict::Warning && absent.text.contains("it is gone"));
     status.unheard = 3;
     let unheard = judge(&status);
     assert!(unheard.verdict == Verdict::Warning && unheard.text.contains("of 3 connections"));
