@@ -2,32 +2,25 @@
 //!
 //! From the set-up on it *waits*: nothing sequenced is taken from the socket until the agent has answered. Then it is
 //! *entered*: what comes is told by records. If packets go on to come past the interface program it *returns*: what the
-//! interface program knows is waited for, and then the connection is as any other. After a pause it waits again.
+//! interface program knows is waited for, and then the connection is as any other. After a pause ([`absence`](super::absence))
+//! it waits again. What records say is in [`told`](super::told).
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bcl_layout::Record;
 use bcl_wire::serial::before;
-use bcl_wire::{Flags, Header, Kind};
+use bcl_wire::{Header, Kind};
 
-use super::questions::Question;
 use super::unheard::{DeafHosts, Unheard};
 use super::{Connection, End, Stage};
-use crate::buffers::Buffers;
 use crate::common::{Common, Context};
 use crate::message::Class;
-use crate::message::outgoing::Broken;
-use crate::names::Path;
 use crate::progress::ConnectionState;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
 /// What comes by the socket for so long after a connection was entered may have come before.
 const STRAGGLERS_FOR: Span = Span::from_ms(100);
-/// Until a refusal is told again ([MCP-6.4]), at first and at last.
-const FIRST_PAUSE: Span = Span::from_ms(2);
-const LAST_PAUSE: Span = Span::from_ms(100);
 /// Until a connection that is not entered any more, or could not be, is to be entered again: at first and at last.
 const FIRST_ABSENCE: Span = Span::from_ms(1_000);
 const LAST_ABSENCE: Span = Span::from_ms(64_000);
@@ -40,7 +33,7 @@ pub struct Entry {
     pub step: Step,
     /// The latest sequenced packet that was dropped because it came by the socket.
     dropped: Option<u32>,
-    unheard: Unheard,
+    pub unheard: Unheard,
 }
 
 impl Entry {
@@ -59,31 +52,6 @@ pub enum Step {
     Waiting,
     Entered { since: Time },
     Returning,
-}
-
-/// When a connection that the interface program does not have is to be entered.
-#[derive(Debug, Default)]
-pub struct Absence {
-    until: Option<Time>,
-    pause: Span,
-}
-
-impl Absence {
-    /// It begins, and lasts twice as long as the last time. Until when.
-    pub fn begin(&mut self, now: Time, first: Span, last: Span) -> Time {
-        let was_long_ago = self.until.is_some_and(|until| now.since(until) > last);
-        self.pause = match was_long_ago {
-            true => first,
-            false => self.pause.times(2).max(first).min(last),
-        };
-        let until = now + self.pause;
-        self.until = Some(until);
-        until
-    }
-
-    pub fn until(&self) -> Option<Time> {
-        self.until
-    }
 }
 
 impl Connection {
@@ -117,7 +85,7 @@ impl Connection {
 
     fn is_unheard_until(&mut self, until: Time) {
         self.is_unheard = true;
-        self.absence.until = Some(until);
+        self.absence.last_until(until);
     }
 
     /// The agent has entered it. Whether it has waited for that.
@@ -149,7 +117,7 @@ impl Connection {
     /// a while ([MCP-1.5]).
     #[inline]
     pub fn waits_again(&mut self, now: Time) -> bool {
-        self.absence.until.is_some_and(|until| until <= now) && self.wait_again()
+        self.absence.until().is_some_and(|until| until <= now) && self.wait_again()
     }
 
     #[cold]
@@ -207,133 +175,6 @@ impl Connection {
             Step::Entered { since } => is_piece || cx.now.since(since) >= STRAGGLERS_FOR,
             Step::Waiting | Step::Returning => false,
         })
-    }
-
-    /// A packet that the interface program has checked, and taken if it is a sequenced one. False: there is no room
-    /// for it now.
-    pub fn on_record<U: Upcalls>(
-        &mut self,
-        record: &Record<'_>,
-        header: &Header,
-        cx: &mut Context<'_, U>,
-    ) -> Result<bool, End> {
-        if !record.is_placed && !self.has_room_for(header, cx) {
-            return Ok(false);
-        }
-        // The interface program has one link.
-        let from = Path {
-            to: record.from,
-            rail: 0,
-        };
-        let payload = record.payload;
-        self.on_any(header, payload, cx)?;
-        self.receive_window.on_told(record.ack);
-        match header.kind {
-            Kind::Probe => {
-                // It was answered.
-                if self.liveness.on_probe(header.message) {
-                    self.on_fresh(from, cx.now);
-                    self.on_question(from, header, cx);
-                }
-            }
-            _ if header.is_sequenced() => {
-                self.on_told(record, header, cx)?;
-                self.on_fresh(from, cx.now);
-                self.acks.on_told(cx.now, record.is_acked);
-                self.catch_up_told(cx)?;
-            }
-            _ => self.on_unsequenced(from, header, payload, cx),
-        }
-        self.verdict(cx).map(|()| true)
-    }
-
-    /// The interface program has answered a question. If that is asked again, the program answers as well, by its socket.
-    fn on_question<U: Upcalls>(&mut self, from: Path, probe: &Header, cx: &mut Context<'_, U>) {
-        let question = Question::of(probe);
-        if question.first.is_some() {
-            self.answer_to = Some((probe.message, from));
-            self.traffic.answers_unheard += 1;
-        }
-        if let Some(entry) = self.entry.as_deref_mut() {
-            entry.unheard.on_question(question);
-        }
-        if self.is_proven_unheard() && self.begin_return() {
-            cx.common.to_take_back.push_back(self.id);
-        }
-    }
-
-    fn has_room_for<U: Upcalls>(&self, header: &Header, cx: &Context<'_, U>) -> bool {
-        match header.kind {
-            _ if cx.common.is_closing => true,
-            Kind::Put | Kind::Get | Kind::Atomic => self.owner.has_room(),
-            Kind::Data if header.channel == 0 && header.flags.contains(Flags::FIRST) => {
-                let is_unreliable = header.flags.contains(Flags::UNRELIABLE);
-                let cost = Buffers::cost(header.length as usize);
-                is_unreliable || cost <= cx.common.pool.room_bytes()
-            }
-            _ => true,
-        }
-    }
-
-    fn on_told<U: Upcalls>(
-        &mut self,
-        record: &Record<'_>,
-        header: &Header,
-        cx: &mut Context<'_, U>,
-    ) -> Result<(), Broken> {
-        let sender = self.sender();
-        let (window, start) = (header.channel, u64::from(record.place));
-        match header.kind {
-            Kind::Body if record.is_placed => self.inbox.on_placed(header, sender, cx),
-            Kind::Put if record.is_placed => {
-                cx.up
-                    .window_written(self.peer, window, start, header.length);
-            }
-            Kind::Atomic if record.is_placed => cx.up.window_written(self.peer, window, start, 8),
-            _ if record.is_placed || record.is_bare => {}
-            _ if record.is_early => {
-                self.stash
-                    .keep_all_the_same(&mut cx.common.stash, self.id, header, record.payload);
-            }
-            _ => {
-                self.process(header, record.payload, cx)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Deals with packets that came early and whose turn has come, as records have told. False: there is no room for
-    /// the next one.
-    pub fn catch_up_told<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<bool, End> {
-        while let Some((header, name)) = self.stash.first()
-            && before(header.sequence, self.receive_window.expected())
-        {
-            if !self.has_room_for(&header, cx) || !self.process_first(&header, name, cx)? {
-                cx.common.overdue.push(self.id);
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// A refusal of messages on normal channels is told: what an interface program has acknowledged is not sent again
-    /// by itself, so that it is told until it is heard.
-    pub(super) fn on_refusal_told(&mut self, now: Time) {
-        let twice = self.trip.smoothed().unwrap_or_default().times(2);
-        let pause = self.tell_pause.times(2).max(twice).max(FIRST_PAUSE);
-        self.tell_pause = pause.min(LAST_PAUSE);
-        self.tell_at = Some(now + self.tell_pause);
-    }
-
-    /// Time has passed.
-    pub(super) fn tell_again(&mut self, now: Time) {
-        if self.tell_at.is_some_and(|at| at <= now) {
-            self.tell_at = None;
-            match self.inbox.refusals.of(Class::Normal) {
-                Some(_) => self.inbox.refusals.tell_again(Class::Normal),
-                None => self.tell_pause = Span::ZERO,
-            }
-        }
     }
 
     /// Whether nobody takes what is sequenced: it is up, and the agent is to be asked.

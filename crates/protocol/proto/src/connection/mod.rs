@@ -3,6 +3,7 @@
 //! [`incoming`] takes packets of the peer, [`sending`] makes packets for it, [`timers`] sees to what is due,
 //! [`sounding`] keeps to what the path takes, [`moving`] finds out where the peer is.
 
+mod absence;
 pub mod acks;
 pub mod congestion;
 pub mod ending;
@@ -24,6 +25,7 @@ pub mod sending;
 mod sounding;
 pub mod stash;
 pub mod timers;
+mod told;
 pub mod unheard;
 
 use std::collections::VecDeque;
@@ -46,9 +48,10 @@ use crate::slab::Name;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
+use absence::Absence;
 use acks::Acks;
 use congestion::Congestion;
-use entry::{Absence, Entry};
+use entry::Entry;
 use flights::Flights;
 use liveness::Liveness;
 use moving::Moving;

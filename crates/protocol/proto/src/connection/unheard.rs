@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use bcl_wire::serial::before;
 
-use super::entry::Absence;
+use super::absence::Absence;
 use super::questions::Question;
 use crate::time::{Span, Time};
 
