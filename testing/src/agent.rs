@@ -8,6 +8,7 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use bcl_agent_client::Status;
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use crate::PATIENCE;
@@ -156,6 +157,12 @@ impl Agent {
     /// The agent's socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.join("agent.sock")
+    }
+
+    /// What it tells of itself.
+    pub fn status(&self) -> Status {
+        let line = bcl_agent_client::Agent::connect_to(&self.socket()).expect("it listens");
+        line.status().expect("it answers")
     }
 
     /// Where the agent pins its maps.

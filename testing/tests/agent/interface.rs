@@ -44,7 +44,7 @@ impl Net {
     }
 
     fn status(&self) -> Status {
-        self.agent().status().expect("the agent tells")
+        self.lab.status()
     }
 
     fn open(&self) -> Opened {

@@ -1,6 +1,6 @@
 //! How the agent's socket comes about, and what it tells.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -14,14 +14,20 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 use crate::lab::{self, Lab};
 
+/// A socket that nobody serves yet.
+fn listening(path: &Path) -> OwnedFd {
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    rustix::net::listen(&socket, 5).unwrap();
+    socket
+}
+
 // AGENT-1.1
 #[test]
 fn a_socket_that_was_passed_on_is_served() {
     let lab = Lab::new(&[]);
     let path = lab.socket().with_file_name("passed.sock");
-    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-    rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-    rustix::net::listen(&socket, 5).unwrap();
+    let socket = listening(&path);
     let mut command = Command::new("sh");
     command
         .args(["-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\""])
@@ -118,9 +124,7 @@ fn whatever_the_umask_others_come_through_to_the_socket() {
 fn ports_do_not_wait_for_an_agent_that_hangs() {
     let lab = Lab::new(&[]);
     let path = lab.socket().with_file_name("hanging.sock");
-    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-    rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-    rustix::net::listen(&socket, 5).unwrap();
+    let _socket = listening(&path);
     let ports = lab.socket().with_file_name("ports");
     let mut command = bcl_testing::peer::command(&ports, &["obey"]);
     command.env("BCL_AGENT", &path).env("BCL_NODE", "127.0.0.2");

@@ -60,6 +60,11 @@ impl Lab {
         Self::with(Tiers::Udp, cluster(hosts)?)
     }
 
+    /// Two hosts, with agents where they need one.
+    pub fn of_two(tiers: Tiers) -> Option<Self> {
+        Self::with(tiers, cluster(2)?)
+    }
+
     /// Hosts of a cluster, with agents where they need one.
     pub fn with(tiers: Tiers, cluster: Cluster) -> Option<Self> {
         let folder = std::env::temp_dir().join(&cluster.host(0).namespace);

@@ -15,9 +15,8 @@ use crate::lab::{Lab, Tiers, meet};
 const BACK: Duration = Duration::from_secs(10);
 
 fn interface(agent: &Agent) -> InterfaceStatus {
-    let line = bcl_agent_client::Agent::connect_to(&agent.socket()).expect("it lives");
-    let status = line.status().expect("it answers");
-    status.interfaces.into_iter().next().expect("it has one")
+    let mut interfaces = agent.status().interfaces.into_iter();
+    interfaces.next().expect("it has one")
 }
 
 /// The agent does so within a second.
@@ -42,7 +41,7 @@ fn is_taken(port: &mut Peer) -> bool {
 
 #[test]
 fn the_program_is_at_the_new_interface_as_well() {
-    let Some(mut lab) = cluster(2).and_then(|cluster| Lab::with(Tiers::Generic, cluster)) else {
+    let Some(mut lab) = Lab::of_two(Tiers::Generic) else {
         return;
     };
     let (mut one, mut other) = lab.pair();

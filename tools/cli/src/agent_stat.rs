@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bcl_agent_client::{Agent, AgentError, PortStatus, Status};
+use bcl_agent_client::{Agent, AgentError, InterfaceStatus, PortStatus, Status};
 
 use crate::failure::{Failure, Result};
 use crate::output;
@@ -29,15 +29,13 @@ fn ask<T>(question: impl FnOnce(&Agent) -> std::result::Result<T, AgentError>) -
 }
 
 fn lines(status: &Status) -> Vec<String> {
-    let interfaces = status.interfaces.iter();
-    let interfaces: Vec<_> = interfaces.map(ToString::to_string).collect();
     let mut lines = vec![
         format!(
             "agent {} '{}', process {}, on {}",
             status.agent,
             status.name,
             status.pid,
-            interfaces.join(", ")
+            InterfaceStatus::list(&status.interfaces)
         ),
         format!("all ports: {}", causes(&status.counters)),
     ];

@@ -146,14 +146,22 @@ fn dial(path: &Path, patience: Option<Duration>) -> Result<Fd, Errno> {
     Ok(socket)
 }
 
+/// An agent's socket, for so many connections that were not accepted.
+#[cfg(test)]
+pub(crate) fn listen_at(path: &Path, backlog: i32) -> std::os::fd::OwnedFd {
+    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::NONBLOCK);
+    let listener = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None).unwrap();
+    rustix::net::bind(&listener, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    rustix::net::listen(&listener, backlog).unwrap();
+    listener
+}
+
 /// As one that is stopped: it says nothing, and then takes no connection either.
 #[test]
 fn an_agent_that_hangs_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.sock");
-    let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-    rustix::net::bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-    rustix::net::listen(&listener, 0).unwrap();
+    let _listener = listen_at(&path, 0);
     let patience = Duration::from_millis(20);
     let begin = Instant::now();
     let waiting = std::iter::from_fn(|| Line::dial_at_once(&path).ok()).take(10);

@@ -40,6 +40,12 @@ impl InterfaceStatus {
     /// The mode of an interface that is to have the MCP and has it not.
     pub const ABSENT: &str = "absent";
 
+    /// Several, for people.
+    pub fn list(all: &[Self]) -> String {
+        let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+        all.join(", ")
+    }
+
     /// Whether the MCP is there.
     pub fn is_attached(&self) -> bool {
         self.trouble.is_none()

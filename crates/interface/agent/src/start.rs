@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use bcl_agent_messages::InterfaceStatus;
 use bcl_daemon::{Signals, background, privileges};
 use clap::{CommandFactory, Parser};
 use rustix::fs::Mode;
@@ -73,12 +74,10 @@ fn serve(settings: &Settings, backend: &Backend) -> Result<(), String> {
             settings.group, settings.group
         ));
     }
-    let interfaces = registry.interfaces();
-    let names: Vec<_> = interfaces.iter().map(ToString::to_string).collect();
     LOG.note(format_args!(
         "ready at {}, on {}",
         settings.socket.display(),
-        names.join(", ")
+        InterfaceStatus::list(&registry.interfaces())
     ));
     if !settings.foreground && !background::is_awaited() {
         // SAFETY: no thread has been started yet.

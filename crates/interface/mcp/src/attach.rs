@@ -8,7 +8,7 @@ use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use crate::error::{Doing, Error};
-use crate::netlink::{self, Interface};
+use crate::netlink::{self, Interface, OnInterface};
 use crate::occupant::Occupant;
 use crate::{pins, sys};
 
@@ -23,6 +23,15 @@ pub enum Mode {
     Native,
     /// Behind the driver, for one that has no place for programs: right, but slower.
     Generic,
+}
+
+impl Mode {
+    pub(crate) fn of(is_native: bool) -> Self {
+        match is_native {
+            true => Self::Native,
+            false => Self::Generic,
+        }
+    }
 }
 
 impl std::fmt::Display for Mode {
@@ -82,11 +91,8 @@ impl Attached {
     /// When it is not there, or the interface is gone.
     pub fn open(path: &Path, interface: &str) -> Result<Self, Error> {
         let link = pins::open(path)?;
-        let on = look_at(interface, index_of(interface)?)?.program;
-        let mode = match on.is_some_and(|on| on.is_native) {
-            true => Mode::Native,
-            false => Mode::Generic,
-        };
+        let on = program_on(interface)?;
+        let mode = Mode::of(on.is_some_and(|on| on.is_native));
         Ok(Self { link, mode })
     }
 
@@ -165,6 +171,11 @@ fn index_of(interface: &str) -> Result<u32, Error> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None);
     let socket = socket.doing(|| "opening a socket".to_owned())?;
     name_to_index(socket, interface).map_err(|_| Error::NoInterface(interface.to_owned()))
+}
+
+/// The program on an interface, ours or another.
+pub(crate) fn program_on(interface: &str) -> Result<Option<OnInterface>, Error> {
+    Ok(look_at(interface, index_of(interface)?)?.program)
 }
 
 fn look_at(interface: &str, index: u32) -> Result<Interface, Error> {

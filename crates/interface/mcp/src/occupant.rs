@@ -8,7 +8,7 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use crate::attach::Mode;
+use crate::attach::{Mode, program_on};
 use crate::netlink::OnInterface;
 use crate::object::PROGRAM;
 use crate::{pins, sys};
@@ -41,13 +41,16 @@ impl Occupant {
         Self {
             name: sys::program_name(found.id).unwrap_or_default(),
             id: found.id,
-            mode: match found.is_native {
-                true => Mode::Native,
-                false => Mode::Generic,
-            },
+            mode: Mode::of(found.is_native),
             holders: holders(found.id),
             pins: pins_of(found.id),
         }
+    }
+
+    /// Whether it is on this interface still.
+    pub fn is_on(&self, interface: &str) -> bool {
+        let found = program_on(interface).ok().flatten();
+        found.is_some_and(|found| found.id == self.id)
     }
 
     /// The agent whose program it is, if it is BCL's.

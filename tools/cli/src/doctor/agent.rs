@@ -19,10 +19,8 @@ pub fn finding() -> Option<Finding> {
 }
 
 fn judge(status: &Status) -> Finding {
-    let interfaces = status.interfaces.iter();
-    let names: Vec<_> = interfaces.clone().map(ToString::to_string).collect();
-    let has_all = interfaces.clone().all(InterfaceStatus::is_attached);
-    let interfaces = names.join(", ");
+    let interfaces = InterfaceStatus::list(&status.interfaces);
+    let has_all = status.interfaces.iter().all(InterfaceStatus::is_attached);
     match status.unheard {
         0 if !has_all => warning(
             CHECK,

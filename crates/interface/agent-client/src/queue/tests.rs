@@ -3,11 +3,10 @@
 use std::os::fd::OwnedFd;
 
 use super::*;
+use crate::line::listen_at;
 use bcl_agent_messages::{Code, Failure, MAX_REQUEST_BYTES, VERSION};
 use bcl_node::fdpass;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept, bind, listen, socket_with,
-};
+use rustix::net::accept;
 use tempfile::TempDir;
 
 struct Stage {
@@ -44,11 +43,7 @@ impl Stage {
     fn listen(&mut self) {
         let path = self.folder.path().join("agent.sock");
         let _ = std::fs::remove_file(&path);
-        let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::NONBLOCK);
-        let listener = socket_with(AddressFamily::UNIX, kind, flags, None).unwrap();
-        bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-        listen(&listener, 8).unwrap();
-        self.listener = Some(listener);
+        self.listener = Some(listen_at(&path, 8));
     }
 
     fn accept(&self) -> End {

@@ -1,8 +1,9 @@
 //! What may keep the interface program from working here.
 
-use bcl_mcp::{Attached, Error, Mcp, Mode};
+use bcl_mcp::{Error, Mcp, Mode};
 
-use super::start::{is_bpffs, link_name, mode_choice};
+use super::places::pinned;
+use super::start::{is_bpffs, mode_choice};
 use crate::check::Finding;
 use crate::settings::Settings;
 
@@ -36,9 +37,7 @@ fn bpffs(settings: &Settings) -> Finding {
 
 /// What is attached already is looked at; else it is attached for a moment.
 fn interface(settings: &Settings, mcp: &Mcp, name: &str) -> Finding {
-    let pin = settings.pins().join(link_name(name));
-    let own = Attached::open(&pin, name).ok();
-    if let Some(own) = own.filter(|own| own.is_on(name).is_ok_and(|is_on| is_on)) {
+    if let Some(own) = pinned(&settings.pins(), name) {
         return of_mode(name, own.mode, "is attached");
     }
     match mcp.attach(name, mode_choice(settings.mode)) {

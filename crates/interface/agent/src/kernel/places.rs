@@ -47,6 +47,8 @@ impl Place {
     pub fn follow(&mut self, mcp: &Mcp, folder: &Path) -> Option<String> {
         let before = match &self.attached {
             Ok(attached) if attached.is_on(&self.name).is_ok_and(|is_on| is_on) => return None,
+            // Whose it is takes long to find out.
+            Err(Error::Occupied { occupant, .. }) if occupant.is_on(&self.name) => return None,
             Ok(_) => None,
             Err(error) => Some(error.to_string()),
         };
@@ -58,6 +60,12 @@ impl Place {
             Err(error) => Some(format!("not on {} any more: {error}", self.name)),
         }
     }
+}
+
+/// What is pinned for an interface, if that has it still.
+pub(super) fn pinned(folder: &Path, interface: &str) -> Option<Attached> {
+    let own = Attached::open(&folder.join(link_name(interface)), interface).ok()?;
+    own.is_on(interface).is_ok_and(|is_on| is_on).then_some(own)
 }
 
 fn attach(

@@ -9,7 +9,7 @@ use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use super::Kernel;
-use super::places::Place;
+use super::places::{Place, pinned};
 use crate::LOG;
 use crate::arguments::How;
 use crate::settings::Settings;
@@ -51,8 +51,7 @@ pub(super) fn prepare(settings: &Settings) -> Result<(), String> {
 
 /// Whose program is on an interface, if it is not ours, is told only to who has all privileges.
 fn look_for_others(folder: &Path, interface: &str) -> Result<(), String> {
-    let own = Attached::open(&folder.join(link_name(interface)), interface);
-    if own.is_ok_and(|own| own.is_on(interface).is_ok_and(|is_on| is_on)) {
+    if pinned(folder, interface).is_some() {
         return Ok(());
     }
     match bcl_mcp::look_for_others(interface) {

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
 
-use bcl_agent_messages::{Answer, Code, DEFAULT_RING_BYTES, Failure, RING_BYTES};
+use bcl_agent_messages::{Answer, Code, DEFAULT_RING_BYTES, Failure, InterfaceStatus, RING_BYTES};
 use bcl_daemon::Watched;
 use bcl_node::PeerCredentials;
 use bcl_types::{FIRST_ASSIGNED_PORT, LAST_REACHABLE_PORT};
@@ -198,14 +198,13 @@ impl Registry {
             self.check_interface(what, &holder.name)?;
             return Ok(holder.name.clone());
         }
-        let names: Vec<_> = wanted.iter().map(ToString::to_string).collect();
         Err(failure(
             Code::Unsupported,
             what,
             format_args!(
                 "{node} is on {}, and the interface program on {}",
                 holder.name,
-                names.join(", ")
+                InterfaceStatus::list(&wanted)
             ),
             format!(
                 "have bcld started with `--interface {}` as well",

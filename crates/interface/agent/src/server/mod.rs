@@ -115,15 +115,11 @@ impl Server {
         let mut fds: Vec<_> = wanted
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        let (shut, retry) = (left(self.shut_until), left(self.retry_at));
-        if shut.is_some_and(|left| !left.is_zero()) {
+        let shut = left(self.shut_until).filter(|left| !left.is_zero());
+        if shut.is_some() {
             fds[LISTENER] = PollFd::new(&self.listener, PollFlags::empty());
         }
-        let first = shut
-            .filter(|left| !left.is_zero())
-            .into_iter()
-            .chain(retry)
-            .min();
+        let first = shut.into_iter().chain(left(self.retry_at)).min();
         let timeout = first.and_then(|left| Timespec::try_from(left).ok());
         loop {
             match poll(&mut fds, timeout.as_ref()) {

@@ -192,15 +192,13 @@ impl Connection {
         entry.is_some_and(|entry| entry.step != Step::Waiting)
     }
 
-    /// Whether it is to be taken back; then it is from now on.
-    pub fn begin_return(&mut self) -> bool {
-        let Some(entry) = self.entry.as_deref_mut() else {
-            return false;
-        };
-        let is_entered = matches!(entry.step, Step::Entered { .. });
-        if is_entered {
+    /// The interface program is to leave it alone from now on, if it has it.
+    pub fn give_back(&mut self, common: &mut Common) {
+        if let Some(entry) = self.entry.as_deref_mut()
+            && matches!(entry.step, Step::Entered { .. })
+        {
             entry.step = Step::Returning;
+            common.to_take_back.push_back(self.id);
         }
-        is_entered
     }
 }

@@ -67,8 +67,8 @@ impl Connection {
         if let Some(entry) = self.entry.as_deref_mut() {
             entry.unheard.on_question(question);
         }
-        if self.is_proven_unheard() && self.begin_return() {
-            cx.common.to_take_back.push_back(self.id);
+        if self.is_proven_unheard() {
+            self.give_back(cx.common);
         }
     }
 

@@ -192,23 +192,19 @@ impl Endpoint {
         let Some(connection) = self.connections.get_mut(place) else {
             return;
         };
-        let id = connection.id;
         let common = &mut self.common;
         let result = connection.on_bypass(header, payload, &mut Context { now, common, up });
         if result == Ok(true) {
-            self.give_back(id);
+            connection.give_back(&mut self.common);
         }
         self.follow_up(place, now, result.map(drop), up);
     }
 
     /// The interface program is to leave this connection alone from now on.
     pub fn give_back(&mut self, id: u32) {
-        let connection = self
-            .connections
-            .place_of(id)
-            .and_then(|place| self.connections.get_mut(place));
-        if connection.is_some_and(|connection| connection.begin_return()) {
-            self.common.to_take_back.push_back(id);
+        let place = self.connections.place_of(id);
+        if let Some(connection) = place.and_then(|place| self.connections.get_mut(place)) {
+            connection.give_back(&mut self.common);
         }
     }
 
