@@ -50,9 +50,9 @@ static __always_inline const struct port *port_of(const struct work *w) {
     return bpf_map_lookup_elem(&ports, &key);
 }
 
-// Copies the packet, with zeros behind it. One that is longer than any is copied as far as there is room.
+// Copies the packet, with zeros behind it; of what is longer than any packet the header, to see whose it is.
 static __always_inline int copy_packet(struct xdp_md *ctx, struct work *w, __u32 len) {
-    __u32 copied = not_zero(len <= PACKET_MAX ? len : PACKET_MAX);
+    __u32 copied = not_zero(len <= PACKET_MAX ? len : sizeof(struct header));
     if (copied > PACKET_MAX || bpf_xdp_load_bytes(ctx, FRAME_LEN, &w->packet, copied))
         return 0;
     w->payload_len = len - sizeof(struct header);
@@ -67,6 +67,8 @@ static __always_inline struct connection *connection_of(const struct work *w) {
         return 0;
     if (packet->kind <= PIECE && KINDS_LEFT_ALONE >> packet->kind & 1)
         return 0;
+    if (packet->payload_len < w->payload_len)
+        return 0; // several that came as one
     if (packet->to_port != bpf_ntohs(w->frame.udp.dest) - UDP_PORT_OFFSET)
         return 0;
     struct connection_key key = {.port = w->port, .id = packet->to_connection};

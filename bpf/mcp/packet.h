@@ -50,6 +50,7 @@ enum flag {
     ACK_NOW = 32,
     PADDED = 64,
     IMMEDIATE = 128,
+    DIRECT = 256,
 };
 
 struct header {

@@ -83,7 +83,7 @@ KEYS = {"setup": SETUP_KEY, "from_initiator": CONNECTION[:16], "from_responder":
 
 KINDS = "HELLO WELCOME CONFIRM DATA RTS CTS BODY FIN PUT GET ATOMIC ANSWER ACK NAK REFUSE PROBE PROBE_ANSWER CLOSE PIECE".split()
 FIELDS = "magic version kind flags payload_len to_connection from_connection from_port to_port channel rail reserved sequence ack message slot group offset length".split()
-FIRST, LAST, UNRELIABLE, NOTIFY, RETRANSMIT, ACK_NOW, PADDED, IMMEDIATE = (1 << bit for bit in range(8))
+FIRST, LAST, UNRELIABLE, NOTIFY, RETRANSMIT, ACK_NOW, PADDED, IMMEDIATE, DIRECT = (1 << bit for bit in range(9))
 
 
 def header(kind, payload, fields):
@@ -144,6 +144,7 @@ PACKETS = [
     ("data, with immediate data", "DATA", "from_initiator", b"8 bytes.", INITIATOR | {"flags": WHOLE | IMMEDIATE, "channel": 3, "sequence": 17, "ack": 5, "message": 14, "offset": 2**64 - 1, "length": 8}),
     ("data, first fragment with immediate data", "DATA", "from_initiator", bytes_of(1400), INITIATOR | {"flags": FIRST | IMMEDIATE, "channel": 3, "sequence": 18, "ack": 5, "message": 15, "offset": 1400, "length": 1405}),
     ("data, filler, again, on rail 1", "DATA", "from_initiator", b"", INITIATOR | {"flags": RETRANSMIT, "rail": 1, "sequence": 5, "message": 3}),
+    ("data, to whose sender's program packets come directly", "DATA", "from_initiator", b"8 bytes.", INITIATOR | {"flags": WHOLE | DIRECT, "sequence": 20, "ack": 5, "message": 17, "length": 8}),
     ("rts", "RTS", "from_initiator", b"", INITIATOR | {"channel": 9, "sequence": 6, "message": 4, "length": 1 << 32}),
     ("rts, with immediate data", "RTS", "from_initiator", b"", INITIATOR | {"channel": 9, "sequence": 19, "message": 16, "offset": 1 << 63, "length": 1 << 32}),
     ("cts", "CTS", "from_responder", b"", RESPONDER | {"sequence": 7, "ack": 7, "message": 4}),
@@ -179,7 +180,7 @@ MALFORMED = [
     ("kind", "DATA", b"8 bytes.", ONE | {"kind": 20}),
     ("length", "DATA", b"8 bytes.", ONE | {"payload_len": 9}),
     ("length", "BODY", bytes(8897), INITIATOR | {"channel": 1, "sequence": 1, "length": 8897}),
-    ("reserved", "DATA", b"8 bytes.", ONE | {"flags": WHOLE | 256}),
+    ("reserved", "DATA", b"8 bytes.", ONE | {"flags": WHOLE | 512}),
     ("reserved", "DATA", b"8 bytes.", ONE | {"reserved": 1}),
     ("rail", "DATA", b"8 bytes.", ONE | {"rail": 2}),
     ("group", "DATA", b"8 bytes.", ONE | {"group": 1}),

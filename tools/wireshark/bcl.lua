@@ -88,6 +88,7 @@ local FLAGS = {
     { "FIRST", 1 }, { "LAST", 2 }, { "UNRELIABLE", 4 }, { "NOTIFY", 8 }, { "RETRANSMIT", 16 }, { "ACK_NOW", 32 },
     { "PADDED", 64 },
     { "IMMEDIATE", 128 },
+    { "DIRECT", 256 },
 }
 
 local fields, list = {}, {}

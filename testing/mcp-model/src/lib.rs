@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use bcl_layout::Counters;
 use bcl_proto::ConnectionState;
-use bcl_wire::{Header, JobKeys, Kind, Preamble, VERSION, parse, verify};
+use bcl_wire::{HEADER_LEN, Header, JobKeys, Kind, Preamble, VERSION, parse, verify};
 
 pub use connection::Entry;
 pub use control::Control;
@@ -114,7 +114,7 @@ impl ModelPort {
             ring: Ring::new(ring_bytes),
             counters: Counters::default(),
             can_lengthen: true,
-            answer: Vec::with_capacity(bcl_wire::HEADER_LEN + bcl_wire::PAYLOAD_MAX),
+            answer: Vec::with_capacity(HEADER_LEN + bcl_wire::PAYLOAD_MAX),
         }
     }
 
@@ -191,9 +191,12 @@ impl ModelPort {
         let kind = datagram[3];
         let is_the_programs = kind == PIECE
             || Kind::from_number(kind).is_some_and(|kind| kind.is_setup() || kind == Kind::Refuse);
+        let payload_len_bytes = usize::from(u16::from_le_bytes([datagram[6], datagram[7]]));
+        let is_longer_than_a_packet = datagram.len() > HEADER_LEN + payload_len_bytes;
         let id = preamble.to_connection;
         let is_left_alone = preamble.version != VERSION
             || is_the_programs
+            || is_longer_than_a_packet
             || preamble.to_port != self.number
             || self.control.is_given_back(id);
         if is_left_alone {

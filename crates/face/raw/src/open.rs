@@ -22,6 +22,7 @@ pub struct TierConfig {
     pub device: Option<Device>,
     pub copy_mode: CopyMode,
     pub dead_after: Duration,
+    pub keeps_streams: bool,
     pub takes_long: bool,
     /// Whether the job has a key of its own, and not the one of its user, which is no secret.
     pub has_key: bool,
@@ -69,6 +70,7 @@ fn open_net(port: &PortConfig, tiers: &TierConfig) -> Result<(Opening, Option<Ne
             Some(Device::Xdp) => Interception::Always,
             Some(Device::Udp | Device::Shm) => Interception::Never,
         },
+        keeps_streams: tiers.keeps_streams,
     };
     let is_free = free_numbers();
     // They are held until the next has been found.

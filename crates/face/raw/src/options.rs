@@ -81,6 +81,7 @@ impl Options {
                 }
                 None => dead_after_from(std::env::var("BCL_DEAD_AFTER_MS").ok().as_deref())?,
             },
+            keeps_streams: keeps_streams_from(std::env::var("BCL_STREAMS").ok().as_deref())?,
             takes_long: self.takes_long,
             has_key: self.key.is_some() || JobKey::is_given_in_env(),
         };
@@ -130,6 +131,17 @@ fn copy_mode_from(text: Option<&str>) -> Result<CopyMode, Error> {
         Some("stream") => Ok(CopyMode::Stream),
         Some(other) => Err(Error::Configuration(format!(
             "BCL_COPY: '{other}' is not a way to copy; write auto or stream"
+        ))),
+    }
+}
+
+/// Whether the interface program takes streams too, and not only what comes singly.
+fn keeps_streams_from(text: Option<&str>) -> Result<bool, Error> {
+    match text {
+        None | Some("" | "auto") => Ok(false),
+        Some("xdp") => Ok(true),
+        Some(other) => Err(Error::Configuration(format!(
+            "BCL_STREAMS: '{other}' is no way for streams; write auto, or xdp to leave them to the program at the interface"
         ))),
     }
 }

@@ -3,6 +3,7 @@
 use bcl_types::{Address, LONG_SYSTEM_MAX, SYSTEM_MAX};
 use bcl_wire::Answerer;
 
+use crate::connection::streaming::Shares;
 use crate::time::Span;
 
 /// Settings of an endpoint. [`Config::new`] gives the usual ones.
@@ -36,12 +37,23 @@ pub struct Config {
     pub interface_ring_bytes: usize,
     /// Datagrams that were sent together may come to it as one, which it cannot read.
     pub interface_takes_singly: bool,
+    /// It takes what comes in streams as well, which the socket may take faster ([MCP-1.6]).
+    pub interface_keeps_streams: bool,
 }
 
 impl Config {
     /// Whether an interface program is to take this port's packets.
     pub fn has_interface(&self) -> bool {
         self.interface_ring_bytes > 0
+    }
+
+    /// What of a peer's packets are a stream, which is left to the socket.
+    pub(crate) fn streams(&self) -> Option<Shares> {
+        let shares = match self.interface_takes_singly {
+            true => Shares::BEHIND_DRIVER,
+            false => Shares::IN_DRIVER,
+        };
+        (self.has_interface() && !self.interface_keeps_streams).then_some(shares)
     }
 
     /// Longest system message that it takes. An interface program has no room for long ones.
@@ -79,6 +91,7 @@ impl Config {
             waiting_max: 4096,
             interface_ring_bytes: 0,
             interface_takes_singly: false,
+            interface_keeps_streams: false,
         }
     }
 }

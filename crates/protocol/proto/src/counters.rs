@@ -84,7 +84,20 @@ counters! {
         acks_out,
         /// Questions of peers that had not heard what our interface program had answered.
         answers_unheard,
+        /// Times that the peer's packets came in a stream, which our interface program then left to the socket.
+        streams_left,
     }
+}
+
+/// Why an interface program leaves a connection alone for now that it has had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyNot {
+    /// Packets came past it.
+    Bypass,
+    /// The peer has not heard what it answers.
+    Unheard,
+    /// The peer's packets come in streams, which the socket takes faster.
+    Streams,
 }
 
 /// A connection, as `bcl stat` shows it.
@@ -98,8 +111,8 @@ pub struct PeerInfo {
     pub is_up: bool,
     /// Whether our interface program takes the peer's packets.
     pub is_entered: bool,
-    /// Whether it does not, for now, because the peer has not heard what it answers.
-    pub is_unheard: bool,
+    /// Why it does not, for now, if it could.
+    pub why_not: Option<WhyNot>,
     /// Smoothed round trip; 0 before the first.
     pub round_trip: Span,
     /// Shortest round trip lately.

@@ -33,7 +33,7 @@ mod upcalls;
 
 pub use config::Config;
 pub use connection::receive_window::{ReceiveWindow, Standing};
-pub use counters::{Depths, Drops, PeerInfo, Traffic};
+pub use counters::{Depths, Drops, PeerInfo, Traffic, WhyNot};
 pub use endpoint::{Endpoint, Entering, Told};
 pub use mtu::MtuSearch;
 pub use names::{Action, MessageId, NormalSend, Path, Rma, SystemHandle, Target, WindowPut};

@@ -194,9 +194,12 @@ impl Flags {
     /// The offset holds the sender's immediate data; the payload is the message's beginning.
     pub const IMMEDIATE: Self = Self(128);
 
-    const ALL: u16 = 255;
+    /// The sender's program takes by its socket what comes over this connection.
+    pub const DIRECT: Self = Self(256);
 
-    const NAMES: [(Self, &'static str); 8] = [
+    const ALL: u16 = 511;
+
+    const NAMES: [(Self, &'static str); 9] = [
         (Self::FIRST, "FIRST"),
         (Self::LAST, "LAST"),
         (Self::UNRELIABLE, "UNRELIABLE"),
@@ -205,6 +208,7 @@ impl Flags {
         (Self::ACK_NOW, "ACK_NOW"),
         (Self::PADDED, "PADDED"),
         (Self::IMMEDIATE, "IMMEDIATE"),
+        (Self::DIRECT, "DIRECT"),
     ];
 
     /// What people and tools call those that are set, in the order of their bits.

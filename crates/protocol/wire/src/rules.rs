@@ -7,7 +7,7 @@ use crate::header::{HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, SLO
 use crate::kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 
 /// Flags that every packet may have.
-const ANY: Flags = Flags::RETRANSMIT.and(Flags::ACK_NOW);
+const ANY: Flags = Flags::RETRANSMIT.and(Flags::ACK_NOW).and(Flags::DIRECT);
 /// Flags of what can be a fragment.
 const FRAGMENT: Flags = ANY.and(Flags::FIRST).and(Flags::LAST);
 

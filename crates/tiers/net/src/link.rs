@@ -2,14 +2,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use bcl_proto::PeerInfo;
+use bcl_proto::{PeerInfo, WhyNot};
 use bcl_tier::LinkInfo;
 use bcl_types::Device;
 
 use crate::interface::Interface;
 
-/// Why a connection was taken back from it.
+/// Why a connection was taken back from the interface program.
 const UNHEARD: &str = "the peer did not hear what the program at the interface answered (`bcl doctor` says how to mend that)";
+
+const STREAMS: &str =
+    "it comes in a stream, which the socket takes faster (BCL_STREAMS=xdp changes that)";
 
 /// Whose packets the interface program can take; the same as long as the port lives.
 #[derive(Debug)]
@@ -73,9 +76,10 @@ pub fn of_connection(
         "datagrams of up to {} bytes{by} to {to}",
         info.datagram_bytes
     );
-    let why_not = match info.is_unheard {
-        true => Some(UNHEARD.to_owned()),
-        false => reach.why_not(own, to.ip(), interface),
+    let why_not = match info.why_not {
+        Some(WhyNot::Unheard) => Some(UNHEARD.to_owned()),
+        Some(WhyNot::Streams) => Some(STREAMS.to_owned()),
+        Some(WhyNot::Bypass) | None => reach.why_not(own, to.ip(), interface),
     };
     told(&datagrams, info.is_entered, why_not)
 }

@@ -59,6 +59,10 @@ pub struct Front {
     pub entered: Vec<u32>,
     /// The driver of the network card loses what the interface program answers.
     pub loses_answers: bool,
+    /// It is not in the driver.
+    pub takes_singly: bool,
+    /// It takes streams, whatever the socket would do.
+    pub keeps_streams: bool,
     /// Puts of which the endpoint has performed the beginning and not the end, by connection and slot.
     begun: BTreeSet<(u32, u16)>,
     asked: Vec<Asked>,
@@ -85,6 +89,8 @@ impl Front {
             has_agent: true,
             entered: Vec::new(),
             loses_answers: false,
+            takes_singly: false,
+            keeps_streams: false,
             begun: BTreeSet::new(),
             asked: Vec::new(),
             answers: Vec::new(),
@@ -97,7 +103,10 @@ impl Front {
         let mut front = Self::new(number, job_key, ring_bytes);
         front.port.can_lengthen = !random.one_in(4);
         // Drawn beside the others, whose order the worlds with a name depend on.
-        front.loses_answers = random.clone().one_in(8);
+        let mut fate = random.clone();
+        front.loses_answers = fate.one_in(8);
+        front.takes_singly = fate.one_in(2);
+        front.keeps_streams = fate.one_in(4);
         front.whims = Some(Whims {
             agent_ns: *random.pick(&[1_000, 50_000, 2_000_000]),
             grants_messages: random.one_in(2),

@@ -47,7 +47,11 @@ pub struct SimPort {
 impl SimPort {
     /// A port with this key.
     pub fn new(mut config: Config, key: &[u8; 32], memory: Memory, front: Option<Front>) -> Self {
-        config.interface_ring_bytes = front.as_ref().map_or(0, Front::ring_bytes);
+        if let Some(front) = &front {
+            config.interface_ring_bytes = front.ring_bytes();
+            config.interface_takes_singly = front.takes_singly;
+            config.interface_keeps_streams = front.keeps_streams;
+        }
         Self {
             endpoint: Endpoint::new(config, key),
             memory,

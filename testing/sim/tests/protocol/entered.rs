@@ -2,7 +2,7 @@
 
 use bcl_layout::control::Grant;
 use bcl_mcp_model::Window;
-use bcl_proto::{Action, Span};
+use bcl_proto::{Action, Span, WhyNot};
 use bcl_types::Atomic;
 
 use bcl_sim::net::{Faults, Rate};
@@ -18,7 +18,10 @@ fn messages(world: &mut World, host: usize) -> Vec<u8> {
 
 /// Both know each other, and the interface program has the connection.
 fn set_up(seed: u64) -> World {
-    let mut world = World::with_front(seed);
+    connected(World::with_front(seed))
+}
+
+fn connected(mut world: World) -> World {
     world.send_system(0, 1, &[0]);
     world.run(Span::from_ms(5));
     assert_eq!(messages(&mut world, 1), [0]);
@@ -278,14 +281,21 @@ fn stream(world: &mut World, messages: u32) -> Span {
 }
 
 fn is_unheard(world: &World) -> bool {
+    is_without(world, WhyNot::Unheard)
+}
+
+/// Whether the interface program leaves the connection alone for this reason.
+fn is_without(world: &World, why: WhyNot) -> bool {
     let mut peers = world.hosts[1].endpoint.peers();
-    peers.any(|peer| peer.is_unheard)
+    peers.any(|peer| peer.why_not == Some(why))
 }
 
 /// As veth does with what a program sends back, if there is none at its other end ([MCP-6.4]).
 #[test]
 fn a_connection_whose_peer_does_not_hear_the_interface_program_is_taken_back() {
-    let mut world = set_up(9);
+    let mut world = connected(World::with_front_that(9, |front| {
+        front.keeps_streams = true;
+    }));
     let id = world.front().entered[0];
     world.front().loses_answers = true;
     let begin = world.now;
@@ -317,4 +327,57 @@ fn one_packet_of_ten_that_is_lost_is_no_reason_to_take_a_connection_back() {
         stream(&mut world, 2_000);
         assert!(!is_unheard(&world) && world.front().entered.len() == 1);
     }
+}
+
+/// Messages that come singly, and say with which message they are the one after the other.
+fn one_by_one(world: &mut World, messages: u32) {
+    for _ in 0..messages {
+        stream(world, 1);
+        world.run(Span::from_us(20));
+    }
+}
+
+// MCP-1.6
+#[test]
+fn a_stream_is_left_to_the_socket_and_what_comes_singly_is_not() {
+    let mut world = set_up(10);
+    let id = world.front().entered[0];
+    one_by_one(&mut world, 1_000);
+    assert!(!is_without(&world, WhyNot::Streams));
+    stream(&mut world, 1_000);
+    assert!(is_without(&world, WhyNot::Streams));
+    assert!(world.front().port.control.is_given_back(id));
+    // Between streams it is not tried again each time.
+    for _ in 0..100 {
+        stream(&mut world, 200);
+        world.run(Span::from_ms(1));
+    }
+    assert_eq!(world.front().entered, [id]);
+    // It comes back, and what was lost meanwhile is sent again at once.
+    one_by_one(&mut world, 1_000);
+    assert_eq!(world.front().entered, [id, id]);
+    assert!(!is_without(&world, WhyNot::Streams));
+    let traffic = world.hosts[1].endpoint.traffic();
+    assert_eq!(traffic.streams_left, 1);
+    assert_eq!(world.hosts[0].endpoint.traffic().timeouts, 0);
+}
+
+#[test]
+fn who_changes_between_both_is_tried_less_and_less_often() {
+    let mut world = set_up(11);
+    for _ in 0..40 {
+        stream(&mut world, 1_000);
+        one_by_one(&mut world, 600);
+    }
+    let left = world.hosts[1].endpoint.traffic().streams_left;
+    assert!((2..8).contains(&left), "{left}");
+}
+
+#[test]
+fn a_port_that_is_to_keep_streams_does() {
+    let mut world = connected(World::with_front_that(12, |front| {
+        front.keeps_streams = true
+    }));
+    stream(&mut world, 1_000);
+    assert!(!is_without(&world, WhyNot::Streams));
 }

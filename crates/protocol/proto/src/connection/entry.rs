@@ -14,6 +14,7 @@ use bcl_wire::{Header, Kind};
 use super::unheard::{DeafHosts, Unheard};
 use super::{Connection, End, Stage};
 use crate::common::{Common, Context};
+use crate::counters::WhyNot;
 use crate::message::Class;
 use crate::progress::ConnectionState;
 use crate::time::{Span, Time};
@@ -26,6 +27,9 @@ const FIRST_ABSENCE: Span = Span::from_ms(1_000);
 const LAST_ABSENCE: Span = Span::from_ms(64_000);
 /// The same of one that the agent has refused: that costs little, and may be over as soon as an interface is back.
 const LAST_REFUSED: Span = Span::from_ms(4_000);
+/// The same of one whose peer has sent a stream, if that is over.
+const FIRST_STREAM: Span = Span::from_ms(10);
+const LAST_STREAM: Span = Span::from_ms(1_000);
 
 /// How far an interface program has this connection.
 #[derive(Debug)]
@@ -51,7 +55,7 @@ impl Entry {
 pub enum Step {
     Waiting,
     Entered { since: Time },
-    Returning,
+    Returning { why: WhyNot },
 }
 
 impl Connection {
@@ -68,7 +72,7 @@ impl Connection {
         {
             match common.deaf_hosts.until(now, host) {
                 None => self.entry = Entry::new(),
-                Some(until) => self.is_unheard_until(until),
+                Some(until) => self.go_unheard_until(until),
             }
         }
     }
@@ -77,14 +81,8 @@ impl Connection {
         self.path.to.ip().to_canonical()
     }
 
-    /// Whether it is entered and the peer does not hear what the interface program answers.
-    pub fn is_proven_unheard(&self) -> bool {
-        let entry = self.entry.as_deref();
-        entry.is_some_and(|entry| entry.unheard.is_proven())
-    }
-
-    fn is_unheard_until(&mut self, until: Time) {
-        self.is_unheard = true;
+    fn go_unheard_until(&mut self, until: Time) {
+        self.why_not = Some(WhyNot::Unheard);
         self.absence.last_until(until);
     }
 
@@ -103,14 +101,20 @@ impl Connection {
 
     /// The agent has not entered it.
     pub fn on_not_entered(&mut self, now: Time) {
-        self.go_on_without(now, LAST_REFUSED);
+        self.go_on_without(now, None, FIRST_ABSENCE, LAST_REFUSED);
     }
 
-    fn go_on_without(&mut self, now: Time, last_absence: Span) {
+    fn go_on_without(&mut self, now: Time, why: Option<WhyNot>, first: Span, last: Span) {
         self.dropped = self.entry.take().and_then(|entry| entry.dropped);
-        self.is_unheard = false;
-        self.absence.begin(now, FIRST_ABSENCE, last_absence);
+        self.why_not = why;
+        self.absence.begin(now, first, last);
         self.acks.at_once(now);
+    }
+
+    /// Whether the program takes the peer's packets by its socket, and is not about to have it otherwise.
+    #[inline]
+    pub(super) fn is_without(&self) -> bool {
+        self.entry.is_none() && self.absence.until().is_some()
     }
 
     /// A packet came by the socket: whether the interface program is to have the next, now that it has not had them for
@@ -127,10 +131,11 @@ impl Connection {
         let has_nothing_early = !self.receive_window.has_gaps() && self.assembly.is_none();
         let waits = is_free
             && has_nothing_early
+            && !self.streaming.is_stream()
             && !self.inbox.refusals.is_refusing()
             && !self.owner.was_asked();
         if waits {
-            self.is_unheard = false;
+            self.why_not = None;
             self.entry = Entry::new();
         }
         waits
@@ -138,10 +143,14 @@ impl Connection {
 
     /// Goes on where the interface program has stopped ([MCP-6.3]).
     pub fn take_back(&mut self, now: Time, state: &ConnectionState, deaf_hosts: &mut DeafHosts) {
-        let is_unheard = self.is_proven_unheard();
-        self.go_on_without(now, LAST_ABSENCE);
-        if is_unheard {
-            self.is_unheard_until(deaf_hosts.add(now, self.host()));
+        let why = self.why_returning();
+        let (first, last) = match why {
+            Some(WhyNot::Streams) => (FIRST_STREAM, LAST_STREAM),
+            _ => (FIRST_ABSENCE, LAST_ABSENCE),
+        };
+        self.go_on_without(now, why, first, last);
+        if why == Some(WhyNot::Unheard) {
+            self.go_unheard_until(deaf_hosts.add(now, self.host()));
         }
         self.inbox.is_entered = false;
         self.receive_window.resume(state.expected, state.taken);
@@ -173,7 +182,7 @@ impl Connection {
         let is_piece = header.kind == Kind::Piece;
         Ok(match entry.step {
             Step::Entered { since } => is_piece || cx.now.since(since) >= STRAGGLERS_FOR,
-            Step::Waiting | Step::Returning => false,
+            Step::Waiting | Step::Returning { .. } => false,
         })
     }
 
@@ -193,12 +202,31 @@ impl Connection {
     }
 
     /// The interface program is to leave it alone from now on, if it has it.
-    pub fn give_back(&mut self, common: &mut Common) {
+    pub fn give_back(&mut self, why: WhyNot, common: &mut Common) {
         if let Some(entry) = self.entry.as_deref_mut()
             && matches!(entry.step, Step::Entered { .. })
         {
-            entry.step = Step::Returning;
+            entry.step = Step::Returning { why };
+            self.traffic.streams_left += u64::from(why == WhyNot::Streams);
             common.to_take_back.push_back(self.id);
         }
+    }
+
+    /// Why it is to be given back, if it is.
+    pub fn why_returning(&self) -> Option<WhyNot> {
+        match self.entry.as_deref()?.step {
+            Step::Returning { why } => Some(why),
+            Step::Waiting | Step::Entered { .. } => None,
+        }
+    }
+
+    /// A sequenced packet has come: whether the peer's come in a stream.
+    #[inline]
+    pub(super) fn judge(&mut self, now: Time, common: &Common) -> bool {
+        let Some(shares) = common.config.streams() else {
+            return false;
+        };
+        self.streaming.on_packet(now, common.away, shares);
+        self.streaming.is_stream()
     }
 }

@@ -81,6 +81,7 @@ impl Connection {
         self.traffic.packets_in += 1;
         self.traffic.bytes_in += payload.len() as u64;
         self.peer_id = header.from_connection;
+        self.is_direct = header.flags.contains(Flags::DIRECT);
         if let Stage::Confirming(_) = self.stage {
             self.liveness.on_heard(cx.now);
             self.on_up(cx);
@@ -287,6 +288,7 @@ impl Connection {
         if cx.common.away > Span::ZERO {
             self.acks.on_away(cx.common.away);
         }
+        self.judge(cx.now, cx.common);
         match self.receive_window.standing(header.sequence) {
             Standing::Next => {
                 if !self.process(header, payload, cx)? {

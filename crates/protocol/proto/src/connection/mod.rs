@@ -24,6 +24,7 @@ pub mod round_trip;
 pub mod sending;
 mod sounding;
 pub mod stash;
+pub mod streaming;
 pub mod timers;
 mod told;
 pub mod unheard;
@@ -36,7 +37,7 @@ use bcl_wire::{Answerer, CheckKey, JobKeys, verify};
 
 use crate::common::Context;
 use crate::config::Config;
-use crate::counters::{Drops, PeerInfo, Traffic};
+use crate::counters::{Drops, PeerInfo, Traffic, WhyNot};
 use crate::message::inbox::{Inbox, Sender};
 use crate::message::outgoing::{Broken, Outgoing};
 use crate::names::Path;
@@ -64,6 +65,7 @@ use recent::Recent;
 use recovery::Recovery;
 use round_trip::RoundTrip;
 use stash::Stash;
+use streaming::Streaming;
 
 /// How far the set-up is ([WIRE-4]).
 #[derive(Debug)]
@@ -164,8 +166,11 @@ pub struct Connection {
     /// An interface program does the receiving half, or is going to.
     pub entry: Option<Box<Entry>>,
     absence: Absence,
-    /// It is not, for now, since the peer has not heard what that answers.
-    is_unheard: bool,
+    /// Why it does not, for now.
+    why_not: Option<WhyNot>,
+    streaming: Streaming,
+    /// The peer's program takes what we send by its socket ([WIRE-2.13]).
+    is_direct: bool,
     /// A packet that came and was dropped, to be told with the next ACK ([WIRE-2.8]).
     dropped: Option<u32>,
     /// When a refusal is told again, and after what pause.
@@ -238,7 +243,9 @@ impl Connection {
             asked: 0,
             entry: None,
             absence: Absence::default(),
-            is_unheard: false,
+            why_not: None,
+            streaming: Streaming::default(),
+            is_direct: false,
             dropped: None,
             tell_at: None,
             tell_pause: Span::ZERO,
@@ -289,21 +296,29 @@ impl Connection {
         self.keys = keys;
         self.peer_id = peer_id;
         self.stage = stage;
-        self.outgoing.pushing.is_unwelcome = self.answerer() != Answerer::Program;
+        self.outgoing.pushing.is_unwelcome = self.possible_answerer() != Answerer::Program;
         self.liveness = Liveness::new(now);
         self.questions = Questions::default();
     }
 
-    /// Who answers for the peer.
-    #[inline]
-    fn answerer(&self) -> Answerer {
+    /// Who may answer for the peer, as it has said in the set-up.
+    fn possible_answerer(&self) -> Answerer {
         let agreed = self.agreed.as_ref();
         agreed.map_or(Answerer::Program, |agreed| agreed.answerer)
     }
 
+    /// Who answers for the peer now.
+    #[inline]
+    fn answerer(&self) -> Answerer {
+        match self.is_direct {
+            true => Answerer::Program,
+            false => self.possible_answerer(),
+        }
+    }
+
     /// Longest system message that the peer takes, which is of our port's kind.
     pub fn system_max(&self, config: &Config) -> usize {
-        match config.takes_long && self.is_up() && self.answerer() == Answerer::Program {
+        match config.takes_long && self.is_up() && self.possible_answerer() == Answerer::Program {
             true => LONG_SYSTEM_MAX,
             false => SYSTEM_MAX,
         }
@@ -408,7 +423,7 @@ impl Connection {
             path: self.path,
             is_up: self.is_up(),
             is_entered: self.is_entered(),
-            is_unheard: self.is_unheard,
+            why_not: self.why_not,
             round_trip: self.trip.smoothed().unwrap_or_default(),
             base_round_trip: self.trip.base().unwrap_or_default(),
             congestion_window: self.congestion.window(),

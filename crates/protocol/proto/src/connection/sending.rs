@@ -260,6 +260,7 @@ impl Connection {
             self.asked = sequence;
         }
         self.on_sequenced_sent(now);
+        self.streaming.on_sent();
         self.finish(header, packet.payload())
     }
 
@@ -415,6 +416,9 @@ impl Connection {
         header.from_port = self.own_port;
         header.to_port = self.peer.port;
         header.rail = self.path.rail;
+        if self.is_without() {
+            header.flags |= Flags::DIRECT;
+        }
         header
     }
 

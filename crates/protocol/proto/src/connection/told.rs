@@ -8,6 +8,7 @@ use super::questions::Question;
 use super::{Connection, End};
 use crate::buffers::Buffers;
 use crate::common::Context;
+use crate::counters::WhyNot;
 use crate::message::Class;
 use crate::message::outgoing::Broken;
 use crate::names::Path;
@@ -51,6 +52,9 @@ impl Connection {
                 self.on_fresh(from, cx.now);
                 self.acks.on_told(cx.now, record.is_acked);
                 self.catch_up_told(cx)?;
+                if self.judge(cx.now, cx.common) {
+                    self.give_back(WhyNot::Streams, cx.common);
+                }
             }
             _ => self.on_unsequenced(from, header, payload, cx),
         }
@@ -66,9 +70,9 @@ impl Connection {
         }
         if let Some(entry) = self.entry.as_deref_mut() {
             entry.unheard.on_question(question);
-        }
-        if self.is_proven_unheard() {
-            self.give_back(cx.common);
+            if entry.unheard.is_proven() {
+                self.give_back(WhyNot::Unheard, cx.common);
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use bcl_wire::Header;
 use super::Endpoint;
 use crate::common::Context;
 use crate::connection::{Connection, End};
+use crate::counters::WhyNot;
 use crate::names::Path;
 use crate::progress::ConnectionState;
 use crate::time::Time;
@@ -195,7 +196,7 @@ impl Endpoint {
         let common = &mut self.common;
         let result = connection.on_bypass(header, payload, &mut Context { now, common, up });
         if result == Ok(true) {
-            connection.give_back(&mut self.common);
+            connection.give_back(WhyNot::Bypass, &mut self.common);
         }
         self.follow_up(place, now, result.map(drop), up);
     }
@@ -204,7 +205,7 @@ impl Endpoint {
     pub fn give_back(&mut self, id: u32) {
         let place = self.connections.place_of(id);
         if let Some(connection) = place.and_then(|place| self.connections.get_mut(place)) {
-            connection.give_back(&mut self.common);
+            connection.give_back(WhyNot::Bypass, &mut self.common);
         }
     }
 
@@ -214,7 +215,8 @@ impl Endpoint {
         let id = self.common.to_take_back.pop_front()?;
         let place = self.connections.place_of(id);
         let connection = place.and_then(|place| self.connections.get(place));
-        Some((id, connection.is_some_and(Connection::is_proven_unheard)))
+        let why = connection.and_then(Connection::why_returning);
+        Some((id, why == Some(WhyNot::Unheard)))
     }
 
     /// All that the interface program has put into the ring for a connection that was given back has been

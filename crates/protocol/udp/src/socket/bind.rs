@@ -93,8 +93,7 @@ impl Socket {
         matches!(bound, Ok(Err(Errno::ADDRINUSE)))
     }
 
-    /// A UDP socket that somebody else has bound, as the node's agent does. It coalesces nothing: an interface program
-    /// in front of it would see several datagrams as one.
+    /// A UDP socket that somebody else has bound, as the node's agent does.
     ///
     /// # Errors
     /// What the system says of a descriptor that is no such socket.
@@ -102,8 +101,7 @@ impl Socket {
         let local = name(&fd)?;
         let flags = rustix::fs::fcntl_getfl(&fd)? | OFlags::NONBLOCK;
         rustix::fs::fcntl_setfl(&fd, flags)?;
-        let mut settings = set_up(fd.as_fd(), local.ip())?;
-        settings.coalesces = false;
+        let settings = set_up(fd.as_fd(), local.ip())?;
         Ok(Socket::new(fd, local, None, settings))
     }
 
@@ -209,7 +207,6 @@ mod tests {
         let address = bound.local_addr().unwrap();
         let mut adopted = Socket::adopt(Fd::own(bound.into())).unwrap();
         assert_eq!(adopted.local_address(), address);
-        assert!(!adopted.settings().coalesces);
         let mut buffers = crate::Buffers::new();
         assert!(
             adopted.receive(&mut buffers).unwrap().is_none(),

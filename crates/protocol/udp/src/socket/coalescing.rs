@@ -73,6 +73,14 @@ impl Coalescing {
         }
     }
 
+    /// Nothing that comes this way is going to be a stream. Say so when nothing waits.
+    pub(super) fn stop(&mut self, fd: BorrowedFd<'_>) {
+        if self.is_on {
+            self.in_a_row = LONE_DATAGRAMS;
+            self.on_nothing(fd);
+        }
+    }
+
     fn switch(&mut self, fd: BorrowedFd<'_>, on: bool) {
         self.in_a_row = 0;
         // It was accepted when the socket was set up, so it is now.

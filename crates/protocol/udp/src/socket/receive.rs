@@ -109,6 +109,11 @@ impl Socket {
         Ok(None)
     }
 
+    /// No stream comes by this socket: the kernel is to coalesce nothing, lest what takes packets in front of it sees several as one.
+    pub fn stop_coalescing(&mut self) {
+        self.coalescing.stop(self.fd.as_fd());
+    }
+
     fn received<'b>(&mut self, arrival: Arrival, into: &'b mut Buffers) -> Option<Received<'b>> {
         let from = arrival.from?;
         let was_coalesced = arrival.segment_bytes < arrival.len;

@@ -115,6 +115,8 @@ counters! {
     Total UnreliableUnsent => "unreliable_unsent",
     /// Questions of peers that had not heard what the program at the interface had answered.
     Total NetAnswersUnheard => "net_answers_unheard",
+    /// Times that a peer's packets came in a stream, which the program at the interface then left to the socket.
+    Total NetStreamsLeft => "net_streams_left",
 }
 
 const _: () = assert!(Counter::ALL.len() <= COUNTER_SLOTS);

@@ -31,6 +31,8 @@ pub struct NetConfig {
     pub takes_long: bool,
     /// Who takes the packets.
     pub interception: Interception,
+    /// The interface program takes streams as well, where the socket might be faster.
+    pub keeps_streams: bool,
 }
 
 /// Whether the interface program is to take a port's packets.
@@ -136,6 +138,7 @@ impl Engine {
             }) => {
                 protocol.interface_ring_bytes = ring_bytes;
                 protocol.interface_takes_singly = takes_singly;
+                protocol.interface_keeps_streams = config.keeps_streams;
                 reach = Reach::Interface { takes_own };
                 let udp = UdpSource::adopt(socket).map_err(OpenError::Socket)?;
                 (Some(interface), udp)

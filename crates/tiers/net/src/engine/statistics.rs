@@ -72,6 +72,7 @@ impl Engine {
             ),
             (Counter::NetDropUnreliable, drops.unreliable),
             (Counter::NetAnswersUnheard, traffic.answers_unheard),
+            (Counter::NetStreamsLeft, traffic.streams_left),
         ] {
             page.counter(counter).store(value, Ordering::Relaxed);
         }

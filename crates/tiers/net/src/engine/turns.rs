@@ -74,7 +74,11 @@ impl Engine {
                 return packets;
             }
         }
-        packets + self.udp.receive(now, look, &mut self.endpoint, bridge)
+        packets += self.udp.receive(now, look, &mut self.endpoint, bridge);
+        if self.interface.is_some() && !self.endpoint.needs_socket() {
+            self.udp.stop_coalescing();
+        }
+        packets
     }
 
     /// Somebody has slept until packets came, or something else did.

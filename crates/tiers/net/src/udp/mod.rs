@@ -110,6 +110,12 @@ impl UdpSource {
         packets
     }
 
+    /// No peer's packets come this way: those that take them in front of it need them one by one.
+    #[inline]
+    pub fn stop_coalescing(&mut self) {
+        self.common.stop_coalescing();
+    }
+
     /// Gives sockets of their own to peers that send much, and takes them from those that do so no longer. What had come to
     /// those is received now.
     #[cold]

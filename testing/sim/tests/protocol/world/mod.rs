@@ -89,15 +89,25 @@ impl World {
 
     /// Two hosts, of which the second has an interface program, whose agent works at once.
     pub fn with_front(seed: u64) -> Self {
+        Self::with_front_that(seed, |_| {})
+    }
+
+    /// The same, but for something.
+    pub fn with_front_that(seed: u64, change: impl FnOnce(&mut Front)) -> Self {
         let mut world = Self::new(2, seed);
-        world.put_front(1, &KEY);
+        world.put_front_that(1, &KEY, change);
         world
     }
 
     /// A process starts anew under an address, with an interface program.
     pub fn put_front(&mut self, host: usize, key: &[u8; 32]) {
+        self.put_front_that(host, key, |_| {});
+    }
+
+    fn put_front_that(&mut self, host: usize, key: &[u8; 32], change: impl FnOnce(&mut Front)) {
         let config = Config::new(address(host), 100, [100, host as u64]);
-        let front = Front::new(PORT, key, RING_BYTES);
+        let mut front = Front::new(PORT, key, RING_BYTES);
+        change(&mut front);
         self.hosts[host] = SimPort::new(config, key, memory(self.hosts.len()), Some(front));
         self.net.watch(HostId(host));
     }

@@ -49,6 +49,7 @@ fn open(dead_after: Duration) -> End<NetPort> {
         dead_after,
         takes_long: false,
         interception: Interception::Never,
+        keeps_streams: false,
     };
     let port = NetPort::open(&shared, config).unwrap();
     End::new(port, shared)
