@@ -34,6 +34,7 @@ pub fn prepare(command: &mut Command, folder: &Path) {
         .env("BCL_NODE", "127.0.0.1")
         .env("BCL_JOB_KEY", KEY)
         .env_remove("BCL_COPY")
+        .env_remove("BCL_STREAMS")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
 }

@@ -21,6 +21,7 @@ use crate::shared::SharedPort;
 /// | [`copy_mode`](Self::copy_mode) | `BCL_COPY` (`auto`, `stream`) | `auto` |
 /// | [`device`](Self::device) | `BCL_DEVICE` (`auto`, `shm`, `udp`, `xdp`) | `auto` |
 /// | [`dead_after`](Self::dead_after) | `BCL_DEAD_AFTER_MS` | 3000 ms |
+/// | | `BCL_STREAMS` (`auto`, `xdp`): whether the program at the interface takes what comes in streams too | `auto` |
 #[derive(Debug, Clone, Default)]
 #[must_use = "options do nothing until a port is opened"]
 pub struct PortOptions(Options);

@@ -177,7 +177,8 @@ enum { /* device of bcl_options, and value of BCL_EVENT_PEER_UP: what moves the 
 
 /**
  * Settings for bcl_open. Start from BCL_OPTIONS_INIT, which leaves everything to the environment, else to defaults:
- * BCL_NODE, BCL_DIR, BCL_JOB_KEY or BCL_JOB_KEY_FILE, BCL_ALLOW_UIDS, BCL_COPY, BCL_DEVICE, BCL_DEAD_AFTER_MS.
+ * BCL_NODE, BCL_DIR, BCL_JOB_KEY or BCL_JOB_KEY_FILE, BCL_ALLOW_UIDS, BCL_COPY, BCL_DEVICE, BCL_DEAD_AFTER_MS;
+ * and BCL_STREAMS, for which there is no field.
  */
 typedef struct bcl_options {
     size_t size;                /* sizeof(bcl_options); set by BCL_OPTIONS_INIT, so that the structure can grow */

@@ -70,6 +70,7 @@ impl Node {
             "BCL_NODES_TEXT",
             "BCL_LAUNCHER",
             "BCL_COPY",
+            "BCL_STREAMS",
             "BCL_LAUNCH_FD",
         ] {
             command.env_remove(name);
