@@ -98,9 +98,9 @@ mod tests {
             }
             for _ in 0..packets {
                 streaming.on_packet(now, Span::ZERO, shares);
-                now = now + Span::from_us(1);
+                now += Span::from_us(1);
             }
-            now = now + Span::from_us(pause_us);
+            now += Span::from_us(pause_us);
         }
         streaming.is_stream()
     }
@@ -128,7 +128,7 @@ mod tests {
         let stream_of = |packets: u64| {
             let (mut streaming, mut now) = (Streaming::default(), Time(0));
             for _ in 0..u64::from(WINDOW) {
-                now = now + Span::from_ms(1);
+                now += Span::from_ms(1);
                 for _ in 0..packets {
                     streaming.on_packet(now, Span::from_ms(1), Shares::BEHIND_DRIVER);
                 }
@@ -145,7 +145,7 @@ mod tests {
         let mut window = |close: u16| {
             for packet in 0..WINDOW {
                 let gap = if packet < close { 1 } else { 20 };
-                now = now + Span::from_us(gap);
+                now += Span::from_us(gap);
                 streaming.on_packet(now, Span::ZERO, Shares::BEHIND_DRIVER);
             }
             streaming.is_stream()
