@@ -24,7 +24,8 @@
 #define MORE_FRAGMENTS_OR_OFFSET 0x3fff
 #define PACKET_MAX (sizeof(struct header) + PAYLOAD_MAX)
 // Of these the port's socket takes care ([MCP-1.2]).
-#define KINDS_LEFT_ALONE (KIND_BIT(HELLO) | KIND_BIT(WELCOME) | KIND_BIT(CONFIRM) | KIND_BIT(REFUSE) | KIND_BIT(PIECE))
+#define KINDS_LEFT_ALONE                                                                                               \
+    (KIND_BIT(HELLO) | KIND_BIT(WELCOME) | KIND_BIT(CONFIRM) | KIND_BIT(REFUSE) | KIND_BIT(PIECE) | KIND_BIT(GONE))
 // When they come early these are dealt with at once, or kept by the program ([MCP-3.2]).
 #define KINDS_WITHOUT_ORDER (KIND_BIT(CTS) | KIND_BIT(FIN) | KIND_BIT(BODY))
 #define KINDS_THAT_CAN_WAIT (KIND_BIT(DATA) | KIND_BIT(RTS))
@@ -65,7 +66,7 @@ static __always_inline struct connection *connection_of(const struct work *w) {
     const struct header *packet = &w->packet;
     if (packet->magic != MAGIC || packet->version != VERSION)
         return 0;
-    if (packet->kind <= PIECE && KINDS_LEFT_ALONE >> packet->kind & 1)
+    if (packet->kind <= GONE && KINDS_LEFT_ALONE >> packet->kind & 1)
         return 0;
     if (packet->payload_len < w->payload_len)
         return 0; // several that came as one

@@ -34,6 +34,7 @@ enum kind {
     PROBE_ANSWER = 17,
     CLOSE = 18,
     PIECE = 19,
+    GONE = 20,
 };
 
 #define KIND_BIT(kind) (1u << (kind))

@@ -39,6 +39,10 @@ struct connection {
     __u32 refused_message;
     __u32 refused_sequence;
     __u64 taken[16]; // by sequence modulo 1,024
+    // The agent's own, who tells the peer of the port's end ([AGENT-7.3]).
+    __u8 peer_address[16];
+    __u32 peer_udp_port;
+    __u32 peer_id;
 };
 
 struct nh_key {

@@ -81,7 +81,7 @@ TRANSCRIPT = {
 CONNECTION = derive(b"connection", struct.pack("<IHIHQQQQ", *TRANSCRIPT.values()))
 KEYS = {"setup": SETUP_KEY, "from_initiator": CONNECTION[:16], "from_responder": CONNECTION[16:]}
 
-KINDS = "HELLO WELCOME CONFIRM DATA RTS CTS BODY FIN PUT GET ATOMIC ANSWER ACK NAK REFUSE PROBE PROBE_ANSWER CLOSE PIECE".split()
+KINDS = "HELLO WELCOME CONFIRM DATA RTS CTS BODY FIN PUT GET ATOMIC ANSWER ACK NAK REFUSE PROBE PROBE_ANSWER CLOSE PIECE GONE".split()
 FIELDS = "magic version kind flags payload_len to_connection from_connection from_port to_port channel rail reserved sequence ack message slot group offset length".split()
 FIRST, LAST, UNRELIABLE, NOTIFY, RETRANSMIT, ACK_NOW, PADDED, IMMEDIATE, DIRECT = (1 << bit for bit in range(9))
 
@@ -170,6 +170,8 @@ PACKETS = [
     ("close", "CLOSE", "from_initiator", b"", INITIATOR | {"sequence": 15, "ack": 9}),
     ("piece, first of two", "PIECE", "from_initiator", LONG[:1088], INITIATOR | {"ack": 9, "message": 16, "length": 1464}),
     ("piece, last of two", "PIECE", "from_initiator", LONG[1088:], INITIATOR | {"ack": 9, "message": 16, "offset": 1088, "length": 1464}),
+    ("gone, by signal 9", "GONE", "from_responder", b"", RESPONDER | {"offset": 9, "length": 3}),
+    ("gone, nobody knows how", "GONE", "from_responder", b"", RESPONDER | {"length": 4}),
 ]  # fmt: skip
 
 ONE = INITIATOR | {"flags": WHOLE, "sequence": 1, "length": 8}
@@ -177,7 +179,7 @@ ONE = INITIATOR | {"flags": WHOLE, "sequence": 1, "length": 8}
 MALFORMED = [
     ("version", "DATA", b"8 bytes.", ONE | {"version": 2}),
     ("kind", "DATA", b"8 bytes.", ONE | {"kind": 0}),
-    ("kind", "DATA", b"8 bytes.", ONE | {"kind": 20}),
+    ("kind", "DATA", b"8 bytes.", ONE | {"kind": 21}),
     ("length", "DATA", b"8 bytes.", ONE | {"payload_len": 9}),
     ("length", "BODY", bytes(8897), INITIATOR | {"channel": 1, "sequence": 1, "length": 8897}),
     ("reserved", "DATA", b"8 bytes.", ONE | {"flags": WHOLE | 512}),
@@ -221,6 +223,10 @@ MALFORMED = [
     ("offset", "PIECE", bytes(64), INITIATOR | {"offset": 64, "length": 127}),
     ("payload", "PIECE", b"", INITIATOR | {"length": 64}),
     ("payload", "PIECE", b"8 bytes.", INITIATOR | {"length": 64}),
+    ("length", "GONE", b"", RESPONDER),
+    ("length", "GONE", b"", RESPONDER | {"length": 5}),
+    ("offset", "GONE", b"", RESPONDER | {"offset": 256, "length": 2}),
+    ("payload", "GONE", b"8 bytes.", RESPONDER | {"length": 1}),
 ]  # fmt: skip
 
 

@@ -182,8 +182,8 @@ impl Agent {
     }
 
     /// Adds an entry to the tables that nobody has asked for.
-    pub fn forge(&self, entry: &str) {
-        fs::write(self.pins().join(entry), "1").expect("it can be written");
+    pub fn forge(&self, entry: &str, content: &str) {
+        fs::write(self.pins().join(entry), content).expect("it can be written");
     }
 
     /// Waits until the tables hold these entries and no others.

@@ -14,7 +14,7 @@ local KINDS = {
     [1] = "HELLO", [2] = "WELCOME", [3] = "CONFIRM", [4] = "DATA", [5] = "RTS", [6] = "CTS", [7] = "BODY",
     [8] = "FIN", [9] = "PUT", [10] = "GET", [11] = "ATOMIC", [12] = "ANSWER", [13] = "ACK", [14] = "NAK",
     [15] = "REFUSE", [16] = "PROBE", [17] = "PROBE_ANSWER", [18] = "CLOSE",
-    [19] = "PIECE",
+    [19] = "PIECE", [20] = "GONE",
 }
 
 -- What the field `length` means where it is a code, by kind.
@@ -25,6 +25,7 @@ local CODES = {
     REFUSE = {
         [1] = "version", [2] = "key", [3] = "no port", [4] = "stale", [5] = "not allowed", [6] = "full",
     },
+    GONE = { [1] = "closed", [2] = "exited", [3] = "killed", [4] = "unknown" },
 }
 
 local bcl = Proto("bcl", "Basic Communication Library")

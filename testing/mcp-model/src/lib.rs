@@ -30,9 +30,6 @@ use connection::Connection;
 use reply::Reply;
 use ring::Put;
 
-/// PIECE, a kind that is always the program's.
-const PIECE: u8 = 19;
-
 /// What becomes of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict<'a> {
@@ -189,8 +186,9 @@ impl ModelPort {
     fn whose(&mut self, datagram: &[u8]) -> Option<Box<Connection>> {
         let preamble = Preamble::read(datagram)?;
         let kind = datagram[3];
-        let is_the_programs = kind == PIECE
-            || Kind::from_number(kind).is_some_and(|kind| kind.is_setup() || kind == Kind::Refuse);
+        let is_the_programs = Kind::from_number(kind).is_some_and(|kind| {
+            kind.is_setup() || matches!(kind, Kind::Refuse | Kind::Piece | Kind::Gone)
+        });
         let payload_len_bytes = usize::from(u16::from_le_bytes([datagram[6], datagram[7]]));
         let is_longer_than_a_packet = datagram.len() > HEADER_LEN + payload_len_bytes;
         let id = preamble.to_connection;

@@ -1,5 +1,12 @@
 //! What is left of a program that ends: nothing. AGENT-7
 
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use bcl_testing::PATIENCE;
+use bcl_types::Cause;
+use bcl_wire::{CheckKey, HEADER_LEN, Header, parse, seal_empty, udp_port};
+
 use crate::lab::{Asker, Lab};
 
 const NOTHING: [&str; 0] = [];
@@ -63,4 +70,112 @@ fn ports_of_one_job_share_its_key_and_the_last_takes_it_along() {
     assert_eq!(lab.tables(), ["job-0", "port-1"]);
     two.tell("close");
     assert_eq!(lab.tables(), NOTHING);
+}
+
+/// A peer of ports of the agent, where BCL has its ports.
+struct Peer(UdpSocket);
+
+impl Peer {
+    fn new() -> Self {
+        let mut sockets =
+            udp_port::ALL.filter_map(|port| UdpSocket::bind(("127.0.0.1", port)).ok());
+        Self(sockets.next().expect("one of them is free"))
+    }
+
+    fn at(&self) -> String {
+        self.0.local_addr().expect("it is bound").to_string()
+    }
+
+    /// What it is told of a connection, which must be sealed as a port of [`bcl-asker`](crate::lab::Asker) would.
+    fn hears(&self, connection: u32) -> Cause {
+        self.0.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let mut packet = [0; 100];
+        let len = self.0.recv(&mut packet).expect("it is told");
+        let (header, _) = parse(&packet[..len]).expect("it is a packet");
+        assert_eq!(
+            (len, header.from_connection, header.to_connection),
+            (HEADER_LEN, connection, 1)
+        );
+        let mut sealed = Header { check: 0, ..header }.to_bytes();
+        seal_empty(&mut sealed, &CheckKey::from_bytes(&[2; 16]));
+        assert_eq!(sealed[..], packet[..len]);
+        header.cause()
+    }
+
+    /// That it is told no more.
+    fn hears_no_more(&self) {
+        let last_word = Some(Duration::from_secs(1));
+        self.0.set_read_timeout(last_word).expect("a timeout");
+        let mut packet = [0; 100];
+        assert!(self.0.recv(&mut packet).is_err(), "{packet:?}");
+    }
+}
+
+// AGENT-7.3
+#[test]
+fn peers_are_told_five_times_of_a_process_that_was_killed() {
+    let lab = Lab::new(&[]);
+    let peer = Peer::new();
+    let mut asker = lab.asker();
+    asker.tell("open 127.0.0.1 any");
+    asker.tell(&format!("enter 3 {}", peer.at()));
+    // The interface program need not have it any more, nor the agent be the same.
+    asker.tell("remove 3");
+    asker.tell(&format!("enter 4 {}", peer.at()));
+    asker.tell(&format!("enter 5 {}", peer.at()));
+    asker.tell("end 4");
+    asker.tell("remove 5");
+    asker.tell("end 5");
+    asker.kill();
+    for _ in 0..5 {
+        assert_eq!(peer.hears(3), Cause::Killed(9));
+    }
+    peer.hears_no_more();
+}
+
+#[test]
+fn the_next_agent_tells_too() {
+    let mut lab = Lab::new(&[]);
+    let peer = Peer::new();
+    let mut killed_after = lab.asker();
+    let mut killed_between = lab.asker();
+    for (asker, number) in [(&mut killed_after, 3), (&mut killed_between, 4)] {
+        asker.tell("open 127.0.0.1 any");
+        asker.tell(&format!("enter {number} {}", peer.at()));
+    }
+    lab.kill();
+    killed_between.kill();
+    lab.start();
+    for _ in 0..5 {
+        assert_eq!(peer.hears(4), Cause::Vanished);
+    }
+    killed_after.kill();
+    for _ in 0..5 {
+        assert_eq!(peer.hears(3), Cause::Killed(9));
+    }
+    peer.hears_no_more();
+}
+
+#[test]
+fn a_port_that_leaves_without_ending_its_connections_was_closed() {
+    let lab = Lab::new(&[]);
+    let peer = Peer::new();
+    let mut asker = lab.asker();
+    for leave in ["close", "forget"] {
+        asker.tell("open 127.0.0.1 any");
+        asker.tell(&format!("enter 3 {}", peer.at()));
+        asker.tell(leave);
+        for _ in 0..5 {
+            assert_eq!(peer.hears(3), Cause::Closed, "{leave}");
+        }
+    }
+    asker.tell("open 127.0.0.1 any");
+    for nobody in [
+        "127.0.0.1:80",
+        "255.255.255.255:20001",
+        "224.0.0.1:20001",
+        "0.0.0.0:20001",
+    ] {
+        asker.is_refused(&format!("enter 3 {nobody}"), &["no port of BCL is at"]);
+    }
 }

@@ -26,12 +26,15 @@ fn samples() -> Vec<Vec<u8>> {
         },
         Request::Enter(Connection {
             connection: 1,
+            peer: ([127, 0, 0, 1], 20_001).into(),
+            peer_connection: 1,
             key_theirs: Key([0; 16]),
             key_ours: Key([0; 16]),
             expected: 0,
         }),
         Request::Remove {
             connection: 1,
+            ended: false,
             unheard: false,
         },
         Request::Memory { bytes: 1 },
@@ -134,6 +137,7 @@ fn who_does_not_listen_is_not_waited_for() {
     let deaf = lab.line();
     let remove = write(&Request::Remove {
         connection: 1,
+        ended: false,
         unheard: false,
     })
     .unwrap();

@@ -116,6 +116,8 @@ impl Net {
 fn connection() -> Connection {
     Connection {
         connection: CONNECTION,
+        peer: ([127, 0, 0, 1], 20_007).into(),
+        peer_connection: 77,
         key_theirs: Key(THEIRS),
         key_ours: Key(OURS),
         expected: EXPECTED,
@@ -155,7 +157,7 @@ fn what_is_entered_is_served_whether_the_agent_lives_or_not() {
     assert!(counted(&status, "records") >= 51);
 
     // AGENT-8.3, AGENT-5.2
-    let state = opened.port.remove(CONNECTION).unwrap().unwrap();
+    let state = opened.port.remove(CONNECTION, false).unwrap().unwrap();
     assert_eq!(state.expected, EXPECTED + 51);
     assert_eq!(state.taken.0, [0; 128]);
     assert_eq!(state.refused, None);

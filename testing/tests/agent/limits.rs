@@ -28,7 +28,11 @@ fn each_limit_holds_and_what_is_given_back_counts_no_more() {
     one.tell("enter 1");
     two.tell("enter 1");
     one.is_refused("enter 2", &["`connections`"]);
+    // Past the interface program it is a connection still.
     two.tell("remove 1");
+    one.is_refused("enter 2", &["`connections`"]);
+    two.tell("enter 1");
+    two.tell("end 1");
     one.tell("enter 2");
 
     let memory = one.tell("memory 1");

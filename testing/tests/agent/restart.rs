@@ -63,14 +63,15 @@ fn what_belongs_to_nobody_is_removed_at_the_start() {
     alive.tell("open 127.0.0.1 any");
     lab.kill();
     dead.kill();
-    for entry in [
-        "job-7",
-        "port-9",
-        "connection-9-1",
-        "connection-8-1",
-        "memory-5",
-    ] {
-        lab.forge(entry);
+    for entry in ["job-7", "port-9", "memory-5"] {
+        lab.forge(entry, "");
+    }
+    let connection = serde_json::json!({
+        "connection": 1, "peer": "127.0.0.1:20001", "peer_connection": 2,
+        "key_theirs": "00".repeat(16), "key_ours": "00".repeat(16), "expected": 3,
+    });
+    for entry in ["connection-9-1", "connection-8-1"] {
+        lab.forge(entry, &connection.to_string());
     }
     lab.start();
     assert_eq!(lab.tables(), ["job-0", "port-1"]);

@@ -82,6 +82,7 @@ fn a_port_belongs_to_its_process() {
     assert_eq!(code(other.ask(&Request::Close {})), Code::Unknown);
     let remove = Request::Remove {
         connection: 1,
+        ended: false,
         unheard: false,
     };
     assert_eq!(code(other.ask(&remove)), Code::Unknown);

@@ -95,6 +95,7 @@ fn packets_that_are_the_programs() {
         ("WELCOME", wanted(|header| header.kind = Kind::Welcome)),
         ("CONFIRM", wanted(|header| header.kind = Kind::Confirm)),
         ("REFUSE", wanted(|header| header.kind = Kind::Refuse)),
+        ("GONE", wanted(|header| header.kind = Kind::Gone)),
         (
             "no such connection",
             wanted(|header| header.to_connection = 99),

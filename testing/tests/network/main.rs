@@ -12,6 +12,7 @@ mod own_network;
 mod refused;
 mod remade;
 mod silence;
+mod told;
 mod traffic;
 mod unreliable;
 mod wire;

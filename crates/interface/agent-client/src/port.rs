@@ -129,14 +129,15 @@ impl AgentPort {
         self.do_it(&Request::Enter(*connection))
     }
 
-    /// The MCP has the connection no longer; how far it has come.
+    /// The MCP has the connection no longer; how far it has come. If it has `ended`, its peer is not told of the port's end.
     ///
     /// # Errors
     /// When the agent is gone or refuses.
-    pub fn remove(&mut self, connection: u32) -> Result<Option<Progress>, AgentError> {
+    pub fn remove(&mut self, connection: u32, ended: bool) -> Result<Option<Progress>, AgentError> {
         match self
             .ask(&Request::Remove {
                 connection,
+                ended,
                 unheard: false,
             })?
             .0

@@ -1,6 +1,6 @@
 //! What programs ask for.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,9 @@ pub enum Request {
     Remove {
         /// Number that the port gave the connection.
         connection: u32,
+        /// The port has it no longer either: its peer needs not be told of the port's end.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ended: bool,
         /// Its peer did not hear what the MCP answered ([MCP-6.4]).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unheard: bool,
@@ -81,6 +84,10 @@ pub enum Request {
 pub struct Connection {
     /// Number that the port gave it, not 0.
     pub connection: u32,
+    /// Where the peer is: address and UDP port.
+    pub peer: SocketAddr,
+    /// Number that the peer gave it.
+    pub peer_connection: u32,
     /// For what the peer sends.
     pub key_theirs: Key<16>,
     /// For what is sent from here.

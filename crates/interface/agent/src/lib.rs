@@ -5,7 +5,7 @@
 //! nobody.
 //!
 //! Read [`start`] (from the command line to work), [`server`] (requests, deaths, signals), [`registry`] (what was
-//! entered, and for whom), [`tables`] (what the interface program has to offer), [`ledger`] (what the next agent has to
+//! entered, and for whom), [`obituaries`] (whom the end of a port concerns), [`tables`] (what the interface program has to offer), [`ledger`] (what the next agent has to
 //! know) and [`limits`].
 
 pub mod arguments;
@@ -17,6 +17,7 @@ pub mod ledger;
 pub mod limits;
 mod metrics;
 mod names;
+pub mod obituaries;
 pub mod registry;
 pub mod server;
 pub mod settings;

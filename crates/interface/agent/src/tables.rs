@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::OwnedFd;
 
 #[cfg(doc)]
 use bcl_agent_messages::MEMORY_BLOCK_BYTES;
 use bcl_agent_messages::{Connection, InterfaceStatus, Progress, Window};
-use bcl_wire::JobKeys;
+use bcl_wire::{CheckKey, JobKeys};
 
 /// Counters of the interface program by cause.
 pub type Counters = BTreeMap<String, u64>;
@@ -54,6 +54,12 @@ pub trait Tables {
     /// # Errors
     /// When the kernel refuses; then the port is not entered.
     fn enter_port(&mut self, port: &PortEntry) -> Result<PortMaps, TableError>;
+
+    /// Packets find the port no more. That is soon done.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn hide_port(&mut self, port: u32) -> Result<(), TableError>;
 
     /// The program knows the port no longer, nor its maps.
     ///
@@ -183,10 +189,31 @@ pub struct Contents {
 /// What is entered for a port.
 #[derive(Debug, Default)]
 pub struct PortContents {
-    /// Connections.
-    pub connections: BTreeSet<u32>,
+    /// Connections, and who is at the other end of each.
+    pub connections: BTreeMap<u32, Peer>,
     /// Windows, and the number of the memory that each is bound to.
     pub windows: BTreeMap<u16, u32>,
+}
+
+/// The other end of a connection, as far as one has to know it who says something to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer {
+    /// Where it is.
+    pub at: SocketAddr,
+    /// Its number of the connection.
+    pub connection: u32,
+    /// For what it is sent.
+    pub key: CheckKey,
+}
+
+impl From<&Connection> for Peer {
+    fn from(connection: &Connection) -> Self {
+        Self {
+            at: connection.peer,
+            connection: connection.peer_connection,
+            key: CheckKey::from_bytes(&connection.key_ours.0),
+        }
+    }
 }
 
 /// Why the tables could not be changed or read.

@@ -63,7 +63,8 @@ fn tables(claims: &mut Claims) {
     same!(
         claims, Connection, "connection", lock "lock", job "job", theirs "theirs", ours "ours", expected "expected",
         ahead "ahead", due "due", is_refusing "is_refusing", refused_message "refused_message",
-        refused_sequence "refused_sequence", taken "taken"
+        refused_sequence "refused_sequence", taken "taken", peer_address "peer_address", peer_udp_port "peer_udp_port",
+        peer_id "peer_id"
     );
     same!(claims, NhKey, "nh_key", 0 "words");
     same!(

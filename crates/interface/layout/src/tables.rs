@@ -91,6 +91,12 @@ pub struct Connection {
     pub refused_sequence: u32,
     /// Sequences after `expected` that were taken, by their number modulo 1,024.
     pub taken: [u64; 16],
+    /// Where the peer is, IPv4 addresses mapped: the agent's own, as what follows.
+    pub peer_address: [u8; 16],
+    /// Its UDP port.
+    pub peer_udp_port: u32,
+    /// Its number of the connection.
+    pub peer_id: u32,
 }
 
 impl Connection {
@@ -108,6 +114,15 @@ impl Connection {
             expected,
             ..Self::zeroed()
         }
+    }
+
+    /// Key of what we send.
+    pub fn our_key(&self) -> CheckKey {
+        let mut bytes = [0; 16];
+        for (part, word) in bytes.chunks_exact_mut(8).zip(self.ours) {
+            part.copy_from_slice(&word.to_le_bytes());
+        }
+        CheckKey::from_bytes(&bytes)
     }
 }
 

@@ -103,10 +103,15 @@ impl Tables {
     /// # Errors
     /// When the kernel refuses, or has no memory.
     pub fn make_port(&self, index: u32, ring_bytes: u32) -> Result<PortMaps, Error> {
+        let [ring, control, stats] = at_once([
+            &|| self.make(&self.rings, index, ring_bytes),
+            &|| self.make(&self.controls, index, 1),
+            &|| self.make(&self.stats, index, 1),
+        ]);
         let maps = PortMaps {
-            ring: self.make(&self.rings, index, ring_bytes)?,
-            control: self.make(&self.controls, index, 1)?,
-            stats: self.make(&self.stats, index, 1)?,
+            ring: ring?,
+            control: control?,
+            stats: stats?,
         };
         sys::freeze(maps.stats.as_fd())
             .doing(|| format!("freezing the counters of port {index}"))?;
@@ -146,10 +151,12 @@ impl Tables {
     /// # Errors
     /// When the kernel refuses.
     pub fn drop_port(&self, index: u32) -> Result<(), Error> {
-        for table in [&self.rings, &self.controls, &self.stats] {
-            table.remove(&index)?;
-        }
-        Ok(())
+        let done = at_once([
+            &|| self.rings.remove(&index),
+            &|| self.controls.remove(&index),
+            &|| self.stats.remove(&index),
+        ]);
+        done.into_iter().try_for_each(|done| done.map(drop))
     }
 
     /// Makes a memory of at least so many bytes, all 0; it can be mapped from offset 0 on.
@@ -244,10 +251,9 @@ impl Tables {
     /// # Errors
     /// When the kernel refuses.
     pub fn await_packets(&self) -> Result<(), Error> {
-        // A change of a map of maps returns only then (`maybe_wait_bpf_programs` in the kernel).
+        // A change of a map of maps returns only then (`maybe_wait_bpf_programs` in the kernel). The one before goes with it.
         let last = MEMORIES_MAX - 1;
-        self.make(&self.memories, last, 1)?;
-        self.drop_memory(last)
+        self.make(&self.memories, last, 1).map(drop)
     }
 
     fn make(&self, outer: &Table<u32, u32>, index: u32, entries: u32) -> Result<OwnedFd, Error> {
@@ -257,6 +263,22 @@ impl Tables {
         outer.insert(&index, &(inner.as_raw_fd() as u32))?;
         Ok(inner)
     }
+}
+
+/// Does three things side by side: each change of a map of maps waits for all packets that are being dealt with, which takes
+/// the kernel a hundredth of a second, and for three changes no longer than for one.
+fn at_once<T: Send>(
+    [first, second, third]: [&(dyn Fn() -> Result<T, Error> + Sync); 3],
+) -> [Result<T, Error>; 3] {
+    thread::scope(|scope| {
+        let (second, third) = (scope.spawn(second), scope.spawn(third));
+        let first = first();
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<T, Error>>| {
+            let done = thread.join();
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        [first, join(second), join(third)]
+    })
 }
 
 /// What stands in a port's map of counters.

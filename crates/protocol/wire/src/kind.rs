@@ -77,6 +77,8 @@ numbered! {
         Close = 18 "CLOSE",
         /// A piece of a packet that is longer than the path takes by now.
         Piece = 19 "PIECE",
+        /// The port has ended, says its node.
+        Gone = 20 "GONE",
     }
 }
 
@@ -167,6 +169,20 @@ numbered! {
         Range = 2 "range",
         /// Nothing is bound there.
         NoWindow = 3 "no window",
+    }
+}
+
+numbered! {
+    /// How a port has ended that did not say so itself.
+    Death: u8 {
+        /// It was closed.
+        Closed = 1 "closed",
+        /// Its process exited; the detail is the status.
+        Exited = 2 "exited",
+        /// Its process was killed; the detail is the signal.
+        Killed = 3 "killed",
+        /// Nobody knows.
+        Unknown = 4 "unknown",
     }
 }
 

@@ -12,6 +12,7 @@ extern crate std;
 
 pub mod body;
 mod bytes;
+mod gone;
 mod header;
 mod keys;
 mod kind;
@@ -27,7 +28,7 @@ mod vectors;
 
 pub use header::{HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, SLOTS, VERSION};
 pub use keys::{CheckKey, ConnectionKeys, JobKeys, Transcript};
-pub use kind::{Answerer, FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
+pub use kind::{Answerer, Death, FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 pub use parse::{ParseError, Preamble, parse, parse_header, version_detail, versions_of_detail};
-pub use seal::{seal, verify};
+pub use seal::{seal, seal_empty, verify};
 pub use siphash::siphash24;

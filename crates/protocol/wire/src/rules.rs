@@ -1,10 +1,10 @@
-//! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.11]).
+//! Which values fields may have, by what the packet says ([WIRE-2.4] to [WIRE-2.14]).
 
 use crate::body::{AckBody, AtomicBody, Setup};
 use bcl_types::LONG_SYSTEM_MAX;
 
 use crate::header::{HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, SLOTS};
-use crate::kind::{FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
+use crate::kind::{Death, FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 
 /// Flags that every packet may have.
 const ANY: Flags = Flags::RETRANSMIT.and(Flags::ACK_NOW).and(Flags::DIRECT);
@@ -102,6 +102,11 @@ fn of_kind(header: &Header) -> Option<&'static str> {
         ]),
         Kind::Probe | Kind::ProbeAnswer => None,
         Kind::Piece => of_piece(header),
+        Kind::Gone => first_broken([
+            (has_code(header, Death::from_number), "length"),
+            (header.offset <= u64::from(u8::MAX), "offset"),
+            (len == 0, "payload"),
+        ]),
     }
 }
 

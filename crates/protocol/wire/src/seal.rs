@@ -13,6 +13,12 @@ pub fn seal(header: &mut [u8; HEADER_LEN], payload: &[u8], job: &JobKeys, key: &
     header[CHECK_AT..].copy_from_slice(&check.to_le_bytes());
 }
 
+/// The same for a packet without payload, which the job's keys have no part in.
+pub fn seal_empty(header: &mut [u8; HEADER_LEN], key: &CheckKey) {
+    let check = check(header, 0, key);
+    header[CHECK_AT..].copy_from_slice(&check.to_le_bytes());
+}
+
 /// Whether the check of a datagram is right. It is believed for no packet of which this is false.
 #[inline]
 pub fn verify(datagram: &[u8], job: &JobKeys, key: &CheckKey) -> bool {

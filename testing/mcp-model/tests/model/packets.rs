@@ -22,6 +22,7 @@ fn what_is_not_for_an_entered_connection_is_left_alone() {
         ("CONFIRM", changed(3, 3)),
         ("REFUSE", changed(3, 15)),
         ("PIECE", changed(3, 19)),
+        ("GONE", changed(3, 20)),
         ("another connection", changed(8, 99)),
         ("another port", changed(18, 99)),
     ] {

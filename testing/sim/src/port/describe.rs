@@ -62,7 +62,7 @@ fn details(header: &Header, payload: &[u8]) -> String {
         }),
         Kind::Probe | Kind::ProbeAnswer => format!(" probe {message} len {len}"),
         Kind::Piece => format!(" of seq {message} {offset}+{len}/{length}"),
-        Kind::Refuse => format!(" reason {length} detail {offset}"),
+        Kind::Refuse | Kind::Gone => format!(" reason {length} detail {offset}"),
         _ => String::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! A program that asks the agent for what it is told, line by line: `ok ...` or `error TEXT` is the answer.
 //!
-//! Orders: `connect`; `open NODE NUMBER|any [RING_BYTES]`; `enter N`; `remove N`; `memory BYTES`; `free N`;
+//! Orders: `connect`; `open NODE NUMBER|any [RING_BYTES]`; `enter N [PEER]`; `remove N`; `end N`; `memory BYTES`; `free N`;
 //! `bind WINDOW MEMORY OFFSET BYTES ACCESS`; `unbind WINDOW`; `close`; `forget` (drops all but the descriptors);
 //! `fork` (a child that inherits everything and sleeps; answers its number); `exec` (starts itself anew as the same
 //! process); `attack PINS` (tries what it may not).
@@ -44,16 +44,13 @@ impl Asker {
             ["connect"] => Agent::connect().map(drop)?,
             ["open", node, number] => return self.open(node, number, None),
             ["open", node, number, ring] => return self.open(node, number, Some(ring.parse()?)),
-            ["enter", number] => self.port()?.enter(&Connection {
-                connection: number.parse()?,
-                key_theirs: Key([1; 16]),
-                key_ours: Key([2; 16]),
-                expected: 77,
-            })?,
+            ["enter", number] => return self.enter(number, "127.0.0.1:20001"),
+            ["enter", number, peer] => return self.enter(number, peer),
             ["remove", number] => {
-                let state = self.port()?.remove(number.parse()?)?;
+                let state = self.port()?.remove(number.parse()?, false)?;
                 return Ok(state.map_or("none".into(), |state| state.expected.to_string()));
             }
+            ["end", number] => drop(self.port()?.remove(number.parse()?, true)?),
             ["memory", bytes] => {
                 let memory = self.port()?.make_memory(bytes.parse()?)?;
                 self.fds.push(memory.map);
@@ -120,6 +117,18 @@ impl Asker {
         self.port = Some(port);
         self.fds.extend([socket, ring, control, statistics]);
         Ok(number)
+    }
+
+    fn enter(&mut self, number: &str, peer: &str) -> Answer {
+        self.port()?.enter(&Connection {
+            connection: number.parse()?,
+            peer: peer.parse()?,
+            peer_connection: 1,
+            key_theirs: Key([1; 16]),
+            key_ours: Key([2; 16]),
+            expected: 77,
+        })?;
+        Ok(String::new())
     }
 
     fn port(&mut self) -> Result<&mut AgentPort, &'static str> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bcl_agent::settings::Settings;
 use bcl_agent::tables::{
@@ -90,7 +90,9 @@ impl Tables for Files {
                 }
                 "connection" => {
                     let port = contents.ports.entry(number(1) as u32).or_default();
-                    port.connections.insert(number(2) as u32);
+                    let connection = read(&path).expect("a connection was written");
+                    let peer = (&connection).into();
+                    port.connections.insert(number(2) as u32, peer);
                 }
                 "window" => {
                     let memory = fs::read_to_string(&path).unwrap_or_default();
@@ -121,21 +123,26 @@ impl Tables for Files {
         })
     }
 
+    fn hide_port(&mut self, _port: u32) -> Done {
+        Ok(())
+    }
+
     fn remove_port(&mut self, port: u32) -> Done {
         self.take(format!("port-{port}"))
     }
 
     fn enter_connection(&mut self, port: u32, _job: u32, connection: &Connection) -> Done {
         let name = format!("connection-{port}-{}", connection.connection);
-        self.put(name, connection.expected.to_string())
+        let text = serde_json::to_string(connection);
+        self.put(name, text.map_err(|error| system("write", error.into()))?)
     }
 
     fn remove_connection(&mut self, port: u32, connection: u32) -> Done<Option<Progress>> {
         let name = format!("connection-{port}-{connection}");
-        let expected = fs::read_to_string(self.folder.join(&name)).ok();
+        let entered = read(&self.folder.join(&name));
         self.take(name)?;
-        Ok(expected.map(|expected| Progress {
-            expected: expected.parse().expect("it was written as a number"),
+        Ok(entered.map(|connection| Progress {
+            expected: connection.expected,
             taken: bcl_agent_client::Key([0; 128]),
             due: 0,
             refused: None,
@@ -172,6 +179,11 @@ impl Tables for Files {
     fn withdraw(&mut self) -> Done {
         fs::remove_dir_all(&self.folder).map_err(|error| system("remove", error))
     }
+}
+
+/// A connection that was entered.
+fn read(path: &Path) -> Option<Connection> {
+    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
 fn file(bytes: u64, frozen: bool) -> Done<OwnedFd> {

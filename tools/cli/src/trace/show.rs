@@ -152,6 +152,7 @@ fn details(header: &Header, payload: &[u8]) -> String {
             " of seq {message} bytes {offset}+{} of {length}",
             payload.len()
         ),
+        Kind::Gone => format!(" {}", header.cause()),
         Kind::Close => String::new(),
     }
 }

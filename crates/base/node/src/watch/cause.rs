@@ -27,8 +27,8 @@ pub enum ExitCause {
     Unknown,
 }
 
-/// The cause of death of the process behind `pidfd`, which belonged to user `uid`.
-pub(super) fn of(pidfd: BorrowedFd<'_>, uid: u32) -> ExitCause {
+/// The cause of death of the process behind `pidfd`.
+pub(super) fn of(pidfd: BorrowedFd<'_>) -> ExitCause {
     let deadline = Instant::now() + PATIENCE;
     if !wait_for([pidfd], Some(PATIENCE)).unwrap_or(false) {
         return ExitCause::Unknown;
@@ -36,14 +36,20 @@ pub(super) fn of(pidfd: BorrowedFd<'_>, uid: u32) -> ExitCause {
     // Which of the two answers depends on whether its parent has waited for it; on an older kernel
     // that has become false between them, neither.
     loop {
-        if let Some(status) = of_reaped(pidfd).or_else(|| of_zombie(pidfd, uid)) {
-            return ExitCause::from_wait_status(status);
+        if let Some(cause) = known(pidfd) {
+            return cause;
         }
         if Instant::now() >= deadline {
             return ExitCause::Unknown;
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// The same, if the kernel tells it now.
+pub fn known(pidfd: BorrowedFd<'_>) -> Option<ExitCause> {
+    let status = of_reaped(pidfd).or_else(|| of_zombie(pidfd))?;
+    Some(ExitCause::from_wait_status(status))
 }
 
 impl ExitCause {
@@ -71,19 +77,20 @@ fn of_reaped(pidfd: BorrowedFd<'_>) -> Option<i32> {
 }
 
 /// The wait status of a zombie, by /proc/PID/stat.
-fn of_zombie(pidfd: BorrowedFd<'_>, uid: u32) -> Option<i32> {
+fn of_zombie(pidfd: BorrowedFd<'_>) -> Option<i32> {
     let Some(Pid::Visible(pid)) = fdinfo::pid_of(pidfd) else {
         return None;
     };
-    let stat = bcl_os::file::of_kernel(format!("/proc/{pid}/stat")).ok()?;
+    let read = |name| bcl_os::file::of_kernel(format!("/proc/{pid}/{name}"));
+    let stat = read("stat").ok()?;
+    let may_look = read("io").is_ok();
     // If it is still there, the number has not passed to another process meanwhile.
     if fdinfo::pid_of(pidfd) != Some(Pid::Visible(pid)) {
         return None;
     }
     let status = exit_code_of_zombie(&stat)?;
-    // To those who may not look, the kernel shows zero.
-    let euid = rustix::process::geteuid().as_raw();
-    let may_look = euid == 0 || euid == uid;
+    // To those who may not look the kernel shows zero. Those may not read the other file, either: it is not enough to be the same
+    // user, or root, if the process had privileges that we have given up.
     (status != 0 || may_look).then_some(status)
 }
 
@@ -132,13 +139,12 @@ mod tests {
             .unwrap();
         let pid = rustix::process::Pid::from_child(&child);
         let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
-        let euid = rustix::process::geteuid().as_raw();
-        while of_zombie(pidfd.as_fd(), euid).is_none() {
+        while of_zombie(pidfd.as_fd()).is_none() {
             thread::sleep(PAUSE);
         }
-        assert_eq!(of_zombie(pidfd.as_fd(), euid), Some(5 << 8));
+        assert_eq!(of_zombie(pidfd.as_fd()), Some(5 << 8));
         child.wait().unwrap();
-        assert_eq!(of_zombie(pidfd.as_fd(), euid), None);
+        assert_eq!(of_zombie(pidfd.as_fd()), None);
     }
 
     proptest! {

@@ -16,7 +16,7 @@ use bcl_os::ready::is_readable;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, test_kill_process};
 
-pub use cause::ExitCause;
+pub use cause::{ExitCause, known as known_cause};
 pub use stat::stat_fields;
 pub use stopped::is_peer_stopped;
 
@@ -27,7 +27,6 @@ use crate::sockopt;
 #[derive(Debug)]
 pub struct PeerProcess {
     pidfd: Option<Fd>,
-    uid: u32,
 }
 
 impl PeerProcess {
@@ -40,10 +39,7 @@ impl PeerProcess {
         let peer = peer_credentials(&sock)?;
         let checked = || passed.filter(|fd| fdinfo::is_of_process(fd.as_fd(), peer.pid));
         let pidfd = sockopt::peer_pidfd(sock.as_fd()).ok().or_else(checked);
-        Ok(PeerProcess {
-            pidfd,
-            uid: peer.uid,
-        })
+        Ok(PeerProcess { pidfd })
     }
 
     /// The pidfd to poll: readable from the death of the process on. `None` if there is none, and
@@ -60,8 +56,7 @@ impl PeerProcess {
     /// How the process has ended. A process whose socket has closed may be on its way out, so this
     /// waits for up to 20 ms until it knows.
     pub fn cause(&self) -> ExitCause {
-        self.as_fd()
-            .map_or(ExitCause::Unknown, |pidfd| cause::of(pidfd, self.uid))
+        self.as_fd().map_or(ExitCause::Unknown, cause::of)
     }
 }
 

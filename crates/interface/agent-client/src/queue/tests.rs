@@ -119,6 +119,7 @@ fn unbind(window: u16) -> Request {
 fn remove(connection: u32) -> Request {
     Request::Remove {
         connection,
+        ended: false,
         unheard: false,
     }
 }

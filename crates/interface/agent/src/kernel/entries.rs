@@ -6,6 +6,7 @@
 //! what is another's.
 
 use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 
@@ -21,7 +22,7 @@ use super::Kernel;
 use super::places::Place;
 use super::state::progress;
 use crate::tables::{
-    Capacity, Contents, Counters, Memory, PortEntry, PortMaps, TableError, Tables,
+    Capacity, Contents, Counters, Memory, Peer, PortEntry, PortMaps, TableError, Tables,
 };
 
 /// Looks at a connection that is locked before it is given up. The interface program holds it for less than 10 us.
@@ -106,8 +107,11 @@ impl Tables for Kernel {
             contents.ports.entry(*index).or_default();
         }
         for key in tables.connections.keys().map_err(failed)? {
+            let Some(connection) = tables.connections.get(&key).map_err(failed)? else {
+                continue;
+            };
             let port = contents.ports.entry(key.port).or_default();
-            port.connections.insert(key.id);
+            port.connections.insert(key.id, peer(&connection));
         }
         for key in tables.windows.keys().map_err(failed)? {
             let Some(window) = tables.windows.get(&key).map_err(failed)? else {
@@ -171,11 +175,18 @@ impl Tables for Kernel {
         })
     }
 
+    fn hide_port(&mut self, port: u32) -> Done {
+        if let Some(key) = self.addresses.remove(&port) {
+            self.may_be_in_use = true;
+            let removed = self.mcp.tables.ports.remove(&key);
+            removed.map_err(|error| refused(&error, "ports"))?;
+        }
+        Ok(())
+    }
+
     fn remove_port(&mut self, port: u32) -> Done {
         let failed = |error: Error| refused(&error, "ports");
-        if let Some(key) = self.addresses.remove(&port) {
-            self.mcp.tables.ports.remove(&key).map_err(failed)?;
-        }
+        self.hide_port(port)?;
         self.may_be_in_use = true;
         self.mcp.tables.drop_port(port).map_err(failed)?;
         self.statistics.remove(&port);
@@ -190,7 +201,12 @@ impl Tables for Kernel {
         };
         let [theirs, ours] =
             [&connection.key_theirs, &connection.key_ours].map(|key| CheckKey::from_bytes(&key.0));
-        let entry = layout::Connection::new(job, &theirs, &ours, connection.expected);
+        let entry = layout::Connection {
+            peer_address: mapped(connection.peer.ip()).octets(),
+            peer_udp_port: connection.peer.port().into(),
+            peer_id: connection.peer_connection,
+            ..layout::Connection::new(job, &theirs, &ours, connection.expected)
+        };
         let entered = self.mcp.tables.connections.insert(&key, &entry);
         entered.map_err(|error| refused(&error, "connections"))
     }
@@ -285,6 +301,25 @@ fn window_key(port: u32, window: u16) -> WindowKey {
     WindowKey {
         port,
         window: window.into(),
+    }
+}
+
+/// Who is at the other end of an entered connection.
+fn peer(connection: &layout::Connection) -> Peer {
+    let address = Ipv6Addr::from(connection.peer_address).to_canonical();
+    // The agent enters no others.
+    let udp_port = u16::try_from(connection.peer_udp_port).unwrap_or_default();
+    Peer {
+        at: SocketAddr::new(address, udp_port),
+        connection: connection.peer_id,
+        key: connection.our_key(),
+    }
+}
+
+fn mapped(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
     }
 }
 

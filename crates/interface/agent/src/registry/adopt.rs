@@ -7,11 +7,12 @@ use bcl_daemon::Watched;
 use bcl_udp::Socket;
 use bcl_wire::udp_port;
 
+use super::ending::Ended;
 use super::ports::holder_of;
-use super::{Registry, ServedPort};
+use super::{Known, Registry, ServedPort};
 use crate::LOG;
 use crate::ledger::Record;
-use crate::tables::Contents;
+use crate::tables::{Contents, Peer};
 
 impl Registry {
     /// Keeps what belongs to a process that lives, and removes all else.
@@ -36,7 +37,7 @@ impl Registry {
                             .flatten()
                             .map(|holder| holder.name),
                         attended: false,
-                        connections: entered.connections,
+                        connections: entered.connections.into_iter().map(known).collect(),
                         windows: entered.windows,
                         record,
                     };
@@ -48,7 +49,17 @@ impl Registry {
         }
         let removed = dead.len() + contents.ports.len();
         for (record, entered) in dead {
-            self.clear(&record, &entered.connections, &entered.windows);
+            let ended = Ended {
+                connections: entered.connections.keys().copied().collect(),
+                windows: entered.windows,
+                record,
+            };
+            self.clear(&ended);
+            self.mourn(
+                &ended.record,
+                None,
+                entered.connections.into_iter().collect(),
+            );
         }
         self.remove_ownerless(&contents);
         if !self.ports.is_empty() || removed > 0 {
@@ -63,7 +74,7 @@ impl Registry {
     /// Removes what no record speaks of.
     fn remove_ownerless(&mut self, contents: &Contents) {
         for (index, entered) in &contents.ports {
-            for connection in &entered.connections {
+            for connection in entered.connections.keys() {
                 LOG.failed(self.tables.remove_connection(*index, *connection));
             }
             for window in entered.windows.keys() {
@@ -95,6 +106,11 @@ impl Registry {
             }
         }
     }
+}
+
+fn known((number, peer): (u32, Peer)) -> (u32, Known) {
+    let is_entered = true;
+    (number, Known { peer, is_entered })
 }
 
 /// Whether the port's socket is there, which its process closes with the port, and the kernel when the process calls exec:

@@ -1,12 +1,14 @@
 //! Connections and windows of a port.
 
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use bcl_agent_messages::{
     Answer, Code, Connection, Failure, MEMORY_BLOCK_BYTES, MEMORY_MAX_BYTES, Window,
 };
+use bcl_wire::udp_port;
 
-use super::Registry;
+use super::{Known, Registry};
 use crate::failure::{failure, of_tables};
 use crate::limits::Resource;
 use crate::tables::{Memory, TableError};
@@ -32,23 +34,31 @@ impl Registry {
                 "number connections from 1",
             ));
         }
-        if port.connections.contains(&number) {
+        let known = port.connections.get(&number);
+        if known.is_some_and(|known| known.is_entered) {
             let why = "it is entered already";
             return Err(failure(Code::InUse, what, why, "remove it first"));
         }
-        let job = port.record.job;
+        let (is_new, job) = (known.is_none(), port.record.job);
+        check_peer(&what, connection.peer)?;
         if let Some(interface) = &port.interface {
             self.check_interface(&what, interface)?;
         }
-        self.check(&what, port.record.uid, Resource::Connections, 1)?;
+        if is_new {
+            self.check(&what, port.record.uid, Resource::Connections, 1)?;
+        }
         self.tables
             .enter_connection(index, job, connection)
             .map_err(|error| of_tables(&what, &error))?;
-        self.port_mut(index)?.connections.insert(number);
+        let known = Known {
+            peer: connection.into(),
+            is_entered: true,
+        };
+        self.port_mut(index)?.connections.insert(number, known);
         Ok(())
     }
 
-    /// The interface program has a connection no longer.
+    /// The interface program has a connection no longer, nor has the port one that has `ended`.
     ///
     /// # Errors
     /// When it does not now, or the kernel refuses.
@@ -56,17 +66,24 @@ impl Registry {
         &mut self,
         index: u32,
         number: u32,
+        ended: bool,
         unheard: bool,
     ) -> Result<Answer, Failure> {
         let what = format!("remove connection {number}");
-        if !self.port(index)?.connections.contains(&number) {
-            return Err(unknown(what, "it is not entered"));
+        let known = self.port(index)?.connections.get(&number);
+        let state = match known.map(|known| known.is_entered) {
+            Some(true) => self
+                .tables
+                .remove_connection(index, number)
+                .map_err(|error| of_tables(&what, &error))?,
+            Some(false) if ended => None,
+            _ => return Err(unknown(what, "it is not entered")),
+        };
+        let connections = &mut self.port_mut(index)?.connections;
+        match connections.get_mut(&number) {
+            Some(known) if !ended => known.is_entered = false,
+            _ => drop(connections.remove(&number)),
         }
-        let state = self
-            .tables
-            .remove_connection(index, number)
-            .map_err(|error| of_tables(&what, &error))?;
-        self.port_mut(index)?.connections.remove(&number);
         self.unheard += u64::from(unheard);
         Ok(Answer::Removed { state })
     }
@@ -195,8 +212,8 @@ impl Registry {
 
     fn free_memory_number(&self, what: &str) -> Result<u32, Failure> {
         let is_taken = |number: &u32| {
-            let mut ports = self.ports.values();
-            ports.any(|port| port.record.memories.contains_key(number))
+            let mut records = self.records();
+            records.any(|record| record.memories.contains_key(number))
         };
         let mut numbers = 0..self.tables.capacity().memories;
         let free = numbers.find(|number| !is_taken(number));
@@ -222,6 +239,21 @@ impl Registry {
         self.port_mut(index)?.record = record;
         Ok(())
     }
+}
+
+/// Something may be said there one day, by the agent: to a port of BCL, and to one host.
+fn check_peer(what: &str, peer: SocketAddr) -> Result<(), Failure> {
+    let address = peer.ip().to_canonical();
+    let is_of_many = match address {
+        IpAddr::V4(address) => address.is_broadcast(),
+        IpAddr::V6(_) => false,
+    } || address.is_multicast();
+    if udp_port::to_port(peer.port()).is_some() && !is_of_many && !address.is_unspecified() {
+        return Ok(());
+    }
+    let why = format_args!("no port of BCL is at {peer}");
+    let remedy = "give the peer's address and UDP port";
+    Err(failure(Code::Invalid, what, why, remedy))
 }
 
 fn in_blocks(what: &str, bytes: u64) -> Result<u64, Failure> {

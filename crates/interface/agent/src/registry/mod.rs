@@ -1,15 +1,17 @@
 //! What the agent has entered, and for whom.
 //!
-//! In it: `ports` (a port begins, is resumed, ends), `entries` (its connections and windows), `adopt` (what an earlier
+//! In it: `ports` (a port begins, or is resumed), `ending`, `entries` (its connections and windows), `adopt` (what an earlier
 //! agent has left) and `status`.
 
 mod adopt;
+mod ending;
 mod entries;
 mod ports;
 mod status;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use bcl_agent_messages::{Code, Failure, InterfaceStatus};
 
@@ -17,8 +19,10 @@ use crate::LOG;
 use crate::failure::failure;
 use crate::ledger::{Ledger, Record};
 use crate::limits::{Limits, Resource};
-use crate::tables::Tables;
+use crate::obituaries::Obituaries;
+use crate::tables::{Peer, Tables};
 
+use ending::Ended;
 pub use ports::{Client, PortWish};
 
 /// All that is entered for programs, with the tables and the ledger that it stands in. Ports are called by their
@@ -31,6 +35,9 @@ pub struct Registry {
     ports: BTreeMap<u32, ServedPort>,
     /// Connections that were removed since their peers did not hear the interface program.
     unheard: u64,
+    /// Ports of which something is left in the tables.
+    ended: Vec<Ended>,
+    obituaries: Obituaries,
 }
 
 /// A port that is entered.
@@ -41,9 +48,16 @@ struct ServedPort {
     interface: Option<String>,
     /// Whether a connection to this agent has it.
     attended: bool,
-    connections: BTreeSet<u32>,
+    connections: BTreeMap<u32, Known>,
     /// Each bound to a memory.
     windows: BTreeMap<u16, u32>,
+}
+
+/// A connection of a port.
+struct Known {
+    peer: Peer,
+    /// Whether the interface program has it.
+    is_entered: bool,
 }
 
 impl Registry {
@@ -64,6 +78,8 @@ impl Registry {
             name: name.to_owned(),
             ports: BTreeMap::new(),
             unheard: 0,
+            ended: Vec::new(),
+            obituaries: Obituaries::default(),
         };
         registry.take_over()?;
         Ok(registry)
@@ -94,11 +110,24 @@ impl Registry {
             .map(|(index, port)| (*index, port.pidfd.as_fd()))
     }
 
+    /// When peers are to be told of a port's end.
+    pub fn next_telling(&self) -> Option<Instant> {
+        self.obituaries.next_at()
+    }
+
+    /// Tells them ([AGENT-7.3]).
+    pub fn tell(&mut self, now: Instant) {
+        self.obituaries.on_time(now);
+    }
+
     /// Takes the program off its interfaces and forgets its tables.
     ///
     /// # Errors
     /// When a port is open, or the kernel refuses.
     pub fn withdraw(mut self) -> Result<(), String> {
+        while self.has_to_clear() {
+            self.clear_one();
+        }
         if let Some(port) = self.ports.values().next() {
             return Err(format!(
                 "{} ports are open, one of them of process {}: end their programs first",
@@ -135,6 +164,15 @@ impl Registry {
 }
 
 impl ServedPort {
+    /// Connections that the interface program has.
+    fn entered(&self) -> impl Iterator<Item = u32> {
+        let entered = self
+            .connections
+            .iter()
+            .filter(|(_, known)| known.is_entered);
+        entered.map(|(number, _)| *number)
+    }
+
     fn uses(&self, resource: Resource) -> u64 {
         match resource {
             // The server counts these.

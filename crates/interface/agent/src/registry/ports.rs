@@ -1,4 +1,4 @@
-//! A port begins, is resumed, ends.
+//! A port begins, or is resumed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,8 +14,8 @@ use bcl_udp::{BindError, Socket};
 use bcl_wire::JobKeys;
 use bcl_wire::udp_port;
 
+use super::ending::Ended;
 use super::{Registry, ServedPort};
-use crate::LOG;
 use crate::failure::{failure, of_tables};
 use crate::ledger::Record;
 use crate::limits::Resource;
@@ -78,7 +78,7 @@ impl Registry {
         };
         let capacity = self.tables.capacity();
         let index = (0..capacity.ports)
-            .find(|index| !self.ports.contains_key(index))
+            .find(|index| self.records().all(|record| record.index != *index))
             .ok_or_else(|| full("ports"))?;
         let keys = JobKeys::derive(&wish.secret);
         let (job, is_new_job) = self
@@ -107,7 +107,7 @@ impl Registry {
         let maps = match self.enter(&record, is_new_job.then_some(&keys)) {
             Ok(maps) => maps,
             Err(error) => {
-                self.clear(&record, &BTreeSet::new(), &BTreeMap::new());
+                self.clear(&Ended::before_it_began(record));
                 return Err(of_tables(&what, &error));
             }
         };
@@ -116,7 +116,7 @@ impl Registry {
             pidfd,
             interface: Some(interface),
             attended: true,
-            connections: BTreeSet::new(),
+            connections: BTreeMap::new(),
             windows: BTreeMap::new(),
         };
         self.ports.insert(index, port);
@@ -162,24 +162,6 @@ impl Registry {
         }
         port.attended = true;
         Ok(*index)
-    }
-
-    /// Removes a port with all that was entered for it ([AGENT-7.1]).
-    pub fn end(&mut self, index: u32) {
-        if let Some(port) = self.ports.remove(&index) {
-            self.clear(&port.record, &port.connections, &port.windows);
-        }
-    }
-
-    /// Whoever had this port has closed its socket, or it could not have been bound: while there was no agent, or
-    /// without telling.
-    fn end_forsaken(&mut self, node: Ipv4Addr, number: u16) {
-        let mut ports = self.ports.iter();
-        let earlier =
-            ports.find(|(_, port)| (port.record.node, port.record.number) == (node, number));
-        if let Some((&index, _)) = earlier {
-            self.end(index);
-        }
     }
 
     /// The interface that has this address; the program has to be there.
@@ -232,12 +214,12 @@ impl Registry {
 
     /// The job that a user's ports with this id share, or a number for a new one.
     fn job_of(&self, uid: u32, id: u64, capacity: u32) -> Option<(u32, bool)> {
-        let records = || self.ports.values().map(|port| &port.record);
-        let same = records().find(|record| record.uid == uid && record.job_id == id);
+        let mut records = self.records();
+        let same = records.find(|record| record.uid == uid && record.job_id == id);
         if let Some(record) = same {
             return Some((record.job, false));
         }
-        let taken: BTreeSet<u32> = records().map(|record| record.job).collect();
+        let taken: BTreeSet<u32> = self.records().map(|record| record.job).collect();
         let free = (0..capacity).find(|job| !taken.contains(job))?;
         Some((free, true))
     }
@@ -258,34 +240,6 @@ impl Registry {
             job: record.job,
             ring_bytes: record.ring_bytes,
         })
-    }
-
-    /// Takes all that belongs to a port out of the tables. The record goes last: until then the next agent would do it.
-    pub(super) fn clear(
-        &mut self,
-        record: &Record,
-        connections: &BTreeSet<u32>,
-        windows: &BTreeMap<u16, u32>,
-    ) {
-        let index = record.index;
-        for connection in connections {
-            LOG.failed(self.tables.remove_connection(index, *connection));
-        }
-        for window in windows.keys() {
-            LOG.failed(self.tables.unbind_window(index, *window));
-        }
-        LOG.failed(self.tables.remove_port(index));
-        for memory in record.memories.keys() {
-            LOG.failed(self.tables.remove_memory(*memory));
-        }
-        if self
-            .ports
-            .values()
-            .all(|other| other.record.job != record.job)
-        {
-            LOG.failed(self.tables.remove_job(record.job));
-        }
-        LOG.failed(self.ledger.remove(index));
     }
 }
 

@@ -45,7 +45,7 @@ impl ServedPort {
             pid: record.process.pid,
             attended: self.attended,
             ring_bytes: record.ring_bytes,
-            connections: self.connections.len() as u32,
+            connections: self.entered().count() as u32,
             windows: self.windows.len() as u32,
             memory_bytes: self.uses(Resource::MemoryBytes),
             counters: Default::default(),

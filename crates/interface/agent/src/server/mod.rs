@@ -92,9 +92,12 @@ impl Server {
             for index in ready.deaths {
                 self.registry.end(index);
             }
+            self.registry.tell(Instant::now());
             for id in ready.sessions {
                 self.serve(id);
             }
+            self.registry.tell(Instant::now());
+            self.registry.clear_one();
             if ready.knocked {
                 self.let_in();
             }
@@ -119,7 +122,10 @@ impl Server {
         if shut.is_some() {
             fds[LISTENER] = PollFd::new(&self.listener, PollFlags::empty());
         }
-        let first = shut.into_iter().chain(left(self.retry_at)).min();
+        let telling = left(self.registry.next_telling());
+        let at_once = self.registry.has_to_clear().then_some(Duration::ZERO);
+        let times = [shut, left(self.retry_at), telling, at_once];
+        let first = times.into_iter().flatten().min();
         let timeout = first.and_then(|left| Timespec::try_from(left).ok());
         loop {
             match poll(&mut fds, timeout.as_ref()) {

@@ -104,10 +104,11 @@ impl Session {
             }
             Request::Remove {
                 connection,
+                ended,
                 unheard,
             } => {
                 let port = self.own("remove a connection")?;
-                let removed = registry.remove_connection(port, connection, unheard)?;
+                let removed = registry.remove_connection(port, connection, ended, unheard)?;
                 Ok((removed, Vec::new()))
             }
             Request::Memory { bytes } => {
@@ -128,7 +129,7 @@ impl Session {
                 done()
             }
             Request::Close {} => {
-                registry.end(self.own("close the port")?);
+                registry.close(self.own("close the port")?);
                 self.port = None;
                 done()
             }

@@ -35,17 +35,21 @@ impl Connection {
         cx.common.past.add(&self.traffic);
     }
 
-    /// The peer has taken leave: it is gone, unless the program has yet to hear of what arrived before ([SEM-7.4]).
-    /// Meanwhile the peer has its answer.
+    /// The peer has taken leave, or has died: it is gone, unless the program has yet to hear of what arrived before
+    /// ([SEM-7.4]).
     #[cold]
-    pub(super) fn on_departed<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<(), End> {
+    pub(super) fn on_departed<U: Upcalls>(
+        &mut self,
+        cause: Cause,
+        cx: &mut Context<'_, U>,
+    ) -> Result<(), End> {
         if cx.common.is_closing || !cx.up.owes_arrivals() {
-            return Err(End::Gone(Cause::Closed));
+            return Err(End::Gone(cause));
         }
+        self.departed = Some(cause);
         if !cx.common.departed.contains(&self.id) {
             cx.common.departed.push(self.id);
         }
-        self.acks.at_once(cx.now);
         Ok(())
     }
 

@@ -126,8 +126,11 @@ impl Connection {
 
     #[cold]
     fn wait_again(&mut self) -> bool {
-        let is_free =
-            self.entry.is_none() && self.is_up() && !self.is_closing && !self.has_departed;
+        let is_free = self.entry.is_none()
+            && self.is_up()
+            && !self.is_closing
+            && self.departed.is_none()
+            && self.death.is_none();
         let has_nothing_early = !self.receive_window.has_gaps() && self.assembly.is_none();
         let waits = is_free
             && has_nothing_early

@@ -1,5 +1,6 @@
 //! Packets of the peer. Their check was right: they are the peer's, though perhaps not new.
 
+use bcl_types::Cause;
 use bcl_wire::body::AckBody;
 use bcl_wire::serial::distance;
 use bcl_wire::{Answerer, Flags, HEADER_LEN, Header, Kind, NakReason};
@@ -55,6 +56,10 @@ impl Connection {
         payload: &[u8],
         cx: &mut Context<'_, U>,
     ) -> Result<(), End> {
+        if header.kind == Kind::Gone {
+            self.on_gone(header, cx);
+            return Ok(());
+        }
         self.on_any(header, payload, cx)?;
         match header.kind {
             _ if header.is_sequenced() => self.on_sequenced(from, header, payload, cx)?,
@@ -82,10 +87,7 @@ impl Connection {
         self.traffic.bytes_in += payload.len() as u64;
         self.peer_id = header.from_connection;
         self.is_direct = header.flags.contains(Flags::DIRECT);
-        if let Stage::Confirming(_) = self.stage {
-            self.liveness.on_heard(cx.now);
-            self.on_up(cx);
-        }
+        self.on_known(cx);
         match header.kind {
             Kind::Ack => {
                 let body = AckBody::from_bytes(payload).unwrap_or_default();
@@ -105,6 +107,15 @@ impl Connection {
             _ => self.on_ack(header, None, cx)?,
         }
         Ok(())
+    }
+
+    /// A packet has come that is sealed with the connection's key: so the peer has agreed to it.
+    #[inline]
+    pub(super) fn on_known<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) {
+        if let Stage::Confirming(_) = self.stage {
+            self.liveness.on_heard(cx.now);
+            self.on_up(cx);
+        }
     }
 
     /// What is neither sequenced nor asks for an answer.
@@ -127,9 +138,13 @@ impl Connection {
     /// Whether the connection goes on.
     #[inline]
     pub(super) fn verdict<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Result<(), End> {
-        match self.close_sequence {
-            Some(close) if distance(self.flights.first(), close) > 0 => Err(End::Left),
-            _ if self.has_departed => self.on_departed(cx),
+        match (self.close_sequence, self.departed) {
+            (Some(close), _) if distance(self.flights.first(), close) > 0 => Err(End::Left),
+            (_, Some(cause)) => {
+                // Meanwhile it has its answer.
+                self.acks.at_once(cx.now);
+                self.on_departed(cause, cx)
+            }
             _ => Ok(()),
         }
     }
@@ -410,7 +425,7 @@ impl Connection {
                     false => self.serve(header, payload, cx),
                 };
             }
-            Kind::Close => self.has_departed = true,
+            Kind::Close => self.departed = Some(Cause::Closed),
             _ => {}
         }
         Ok(true)

@@ -13,6 +13,8 @@ const ASK_AGAIN: Span = Span::from_ms(50);
 const SUSPECT_DEAD_AFTER: Span = Span::from_ms(250);
 /// And after this once it has returned the probe, which a peer that is there has answered by then.
 const RETURNED_DEAD_AFTER: Span = Span::from_ms(5);
+/// Likewise where an agent is that may know more, and is about to say so.
+const TOLD_WITHIN: Span = Span::from_ms(15);
 
 /// When the peer was heard last, and what it owes.
 #[derive(Debug, Clone, Default)]
@@ -79,13 +81,17 @@ impl Liveness {
     }
 
     /// With that word came back the probe of this number, which only who has seen it could return. An answer that is
-    /// under way arrives within `round_trip`.
-    pub fn on_returned(&mut self, now: Time, number: u32, round_trip: Span) {
+    /// under way arrives within `round_trip`; the word of an `agent`, if there is one, later.
+    pub fn on_returned(&mut self, now: Time, number: u32, round_trip: Span, has_agent: bool) {
         if let Some(suspicion) = &mut self.suspicion
             && self.is_asking
             && number == self.number
         {
-            let dead_at = now + RETURNED_DEAD_AFTER.max(round_trip);
+            let least = match has_agent {
+                true => TOLD_WITHIN,
+                false => RETURNED_DEAD_AFTER,
+            };
+            let dead_at = now + least.max(round_trip);
             suspicion.dead_at = suspicion.dead_at.min(dead_at);
             suspicion.is_founded = true;
         }
@@ -233,20 +239,26 @@ mod tests {
         liveness.on_suspicion(at(10));
         liveness.owes(at(10), false);
         let number = liveness.ask(at(10));
-        liveness.on_returned(at(11), number - 1, Span::ZERO);
+        liveness.on_returned(at(11), number - 1, Span::ZERO, false);
         assert_eq!(liveness.verdict(at(16), &config), Verdict::Fine);
-        liveness.on_returned(at(11), number, Span::ZERO);
+        liveness.on_returned(at(11), number, Span::ZERO, false);
         assert_eq!(liveness.verdict(at(15), &config), Verdict::Fine);
         assert_eq!(liveness.verdict(at(16), &config), Verdict::Vanished);
+        let mut attended = liveness.clone();
+        attended.suspicion = None;
+        attended.on_suspicion(at(10));
+        attended.on_returned(at(11), number, Span::ZERO, true);
+        assert_eq!(attended.verdict(at(25), &config), Verdict::Fine);
+        assert_eq!(attended.verdict(at(26), &config), Verdict::Vanished);
         let mut distant = liveness.clone();
         distant.suspicion = None;
         distant.on_suspicion(at(10));
-        distant.on_returned(at(11), number, Span::from_ms(30));
+        distant.on_returned(at(11), number, Span::from_ms(30), false);
         assert_eq!(distant.verdict(at(40), &config), Verdict::Fine);
         assert_eq!(distant.verdict(at(41), &config), Verdict::Vanished);
         liveness.on_heard(at(15));
         liveness.owes(at(15), false);
-        liveness.on_returned(at(16), number, Span::ZERO);
+        liveness.on_returned(at(16), number, Span::ZERO, false);
         assert_eq!(liveness.verdict(at(300), &config), Verdict::Fine);
     }
 

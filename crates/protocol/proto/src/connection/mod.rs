@@ -6,6 +6,7 @@
 mod absence;
 pub mod acks;
 pub mod congestion;
+mod death;
 pub mod ending;
 pub mod entry;
 pub mod flights;
@@ -52,6 +53,7 @@ use crate::upcalls::Upcalls;
 use absence::Absence;
 use acks::Acks;
 use congestion::Congestion;
+use death::Death;
 use entry::Entry;
 use flights::Flights;
 use liveness::Liveness;
@@ -163,6 +165,8 @@ pub struct Connection {
     /// The latest packet for which the peer's interface program was asked to answer ([MCP-5.4]).
     asked: u32,
 
+    /// The agent was told of it ([AGENT-5.1]).
+    pub with_agent: bool,
     /// An interface program does the receiving half, or is going to.
     pub entry: Option<Box<Entry>>,
     absence: Absence,
@@ -183,8 +187,10 @@ pub struct Connection {
     pub inbox: Inbox,
     owner: Owner,
     recent: Recent,
-    /// The peer has taken leave. What is left is to acknowledge it, and to tell the program ([WIRE-12.6]).
-    pub has_departed: bool,
+    /// The peer has taken leave, or has died. What is left is to acknowledge it, and to tell the program ([WIRE-12.6]).
+    pub departed: Option<Cause>,
+    /// Its node has told us so.
+    pub death: Option<Death>,
 
     liveness: Liveness,
     questions: Questions,
@@ -241,6 +247,7 @@ impl Connection {
             close_sequence: None,
             is_closing: false,
             asked: 0,
+            with_agent: false,
             entry: None,
             absence: Absence::default(),
             why_not: None,
@@ -256,7 +263,8 @@ impl Connection {
             inbox: Inbox::default(),
             owner: Owner::default(),
             recent: Recent::default(),
-            has_departed: false,
+            departed: None,
+            death: None,
             liveness: Liveness::new(now),
             questions: Questions::default(),
             moving: None,

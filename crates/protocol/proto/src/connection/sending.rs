@@ -31,7 +31,7 @@ impl Connection {
         match &self.stage {
             Stage::Greeting(attempt) => return attempt.is_due(now),
             Stage::Confirming(greeting) if greeting.is_due(now) => return true,
-            _ if self.has_departed => return self.acks.is_due(),
+            _ if self.departed.is_some() => return self.acks.is_due(),
             _ => {}
         }
         self.acks.is_due()
@@ -115,7 +115,7 @@ impl Connection {
     #[inline]
     pub fn next_transmit<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) -> Option<Transmit> {
         let now = cx.now;
-        if self.has_departed {
+        if self.departed.is_some() {
             return self.acks.is_due().then(|| self.ack(now));
         }
         if let Some(transmit) = self.next_of_set_up(cx) {

@@ -1,7 +1,7 @@
 //! What is due without anything having come.
 
 use bcl_types::{Cause, OpError};
-use bcl_wire::Kind;
+use bcl_wire::{Answerer, Kind};
 
 use super::liveness::Verdict;
 use super::recovery::Due;
@@ -23,10 +23,13 @@ impl Connection {
                 return self.data_deadline(now).map_or(at, |data| data.min(at));
             }
             // The program is waited for, not the peer.
-            Stage::Up if self.has_departed => {
+            Stage::Up if self.departed.is_some() => {
                 return self.acks.deadline().unwrap_or(now + FAR_OFF);
             }
             Stage::Up => {}
+        }
+        if let Some(at) = self.death_at() {
+            return at;
         }
         let owes = self.owes();
         self.liveness.owes(now, owes);
@@ -72,9 +75,15 @@ impl Connection {
             Stage::Greeting(_) => return Ok(()),
             _ => {}
         }
-        if self.has_departed {
+        if self.departed.is_some() {
             self.acks.on_time(now);
             return Ok(());
+        }
+        if self.death.is_some() {
+            return match self.died(now) {
+                Some(cause) => self.on_departed(cause, cx),
+                None => Ok(()),
+            };
         }
         if self.is_up() {
             match self.liveness.verdict(now, config) {
@@ -131,7 +140,9 @@ impl Connection {
                 self.has_question |= self.liveness.on_suspicion(now);
                 if let Some(number) = returned.and_then(|packet| self.own_probe(packet)) {
                     let round_trip = self.trip.smoothed().unwrap_or(Span::ZERO);
-                    self.liveness.on_returned(now, number, round_trip.times(2));
+                    let has_agent = self.possible_answerer() != Answerer::Program;
+                    self.liveness
+                        .on_returned(now, number, round_trip.times(2), has_agent);
                 }
                 Ok(())
             }

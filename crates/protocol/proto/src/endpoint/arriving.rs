@@ -119,6 +119,8 @@ impl Endpoint {
     fn on_stray(&mut self, now: Time, from: Path, datagram: &[u8], header: &Header) {
         self.common.drops.no_connection += 1;
         match self.ended.find(header.to_connection) {
+            // It is said several times.
+            _ if header.kind == Kind::Gone => {}
             // Our acknowledgement of its CLOSE was lost.
             Some(ended) if ended.by_close => {
                 // It has no payload, so that it matters not whose keys of NH are used.

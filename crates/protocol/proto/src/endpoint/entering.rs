@@ -67,7 +67,7 @@ impl Endpoint {
             let Some(connection) = self
                 .connections
                 .place_of(id)
-                .and_then(|place| self.connections.get(place))
+                .and_then(|place| self.connections.get_mut(place))
                 .filter(|connection| connection.is_waiting())
             else {
                 continue;
@@ -82,6 +82,7 @@ impl Endpoint {
                 expected: connection.expected(),
             };
             if self.slots.take(id) {
+                connection.with_agent = true;
                 return Some(entering);
             }
             self.not_entered(now, id, up);

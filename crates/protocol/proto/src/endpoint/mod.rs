@@ -207,10 +207,12 @@ impl Endpoint {
         if connection.entry.is_some() {
             self.common.entered -= usize::from(connection.is_entered());
             self.slots.free(connection.id);
+        }
+        if connection.with_agent {
             self.common.to_remove.push_back(connection.id);
         }
         if let Some(agreed) = connection.agreed {
-            let by_close = end == End::Gone(Cause::Closed);
+            let by_close = end == End::Gone(Cause::Closed) && connection.death.is_none();
             let ended = Ended {
                 id: connection.id,
                 peer_id: connection.peer_id,
@@ -248,16 +250,17 @@ impl Endpoint {
     fn end_departed(&mut self, now: Time, up: &mut impl Upcalls) {
         for id in std::mem::take(&mut self.common.departed) {
             let place = self.connections.place_of(id);
-            if let Some(place) = place.filter(|place| self.has_departed(*place)) {
-                self.end(place, now, End::Gone(Cause::Closed), up);
+            let departed = place.and_then(|place| Some((place, self.departed(place)?)));
+            if let Some((place, cause)) = departed {
+                self.end(place, now, End::Gone(cause), up);
             }
         }
     }
 
-    /// Whether the peer has taken leave, though the program does not know yet.
-    fn has_departed(&self, place: u32) -> bool {
-        let connection = self.connections.get(place);
-        connection.is_some_and(|connection| connection.has_departed)
+    /// How the peer has gone, if it has and the program does not know yet.
+    fn departed(&self, place: u32) -> Option<Cause> {
+        let connection = self.connections.get(place)?;
+        connection.departed
     }
 
     /// Whether all peers have answered [`close`](Self::close), or are gone.

@@ -298,10 +298,7 @@ impl Endpoint {
                 self.enter(now, old, (peer, from), (agreed, keys), names, up);
             }
             Claim::Replaces(place) => {
-                let cause = match self.has_departed(place) {
-                    true => Cause::Closed,
-                    false => Cause::Restarted,
-                };
+                let cause = self.departed(place).unwrap_or(Cause::Restarted);
                 self.end(place, now, End::Gone(cause), up);
                 self.enter(now, None, (peer, from), (agreed, keys), names, up);
             }

@@ -114,6 +114,8 @@ impl Errands {
             control.give_back(entering.id, true);
             let connection = Connection {
                 connection: entering.id,
+                peer: entering.path.to,
+                peer_connection: entering.peer_id,
                 key_theirs: Key(entering.theirs),
                 key_ours: Key(entering.ours),
                 expected: entering.expected,
@@ -122,7 +124,7 @@ impl Errands {
         }
         while let Some((id, unheard)) = endpoint.next_to_take_back() {
             control.give_back(id, true);
-            self.remove(instant, id, unheard);
+            self.remove(instant, id, false, unheard);
             self.returns.push(Return {
                 id,
                 until: now + self.dead_after,
@@ -130,13 +132,14 @@ impl Errands {
             });
         }
         while let Some(id) = endpoint.next_to_remove() {
-            self.remove(instant, id, false);
+            self.remove(instant, id, true, false);
         }
     }
 
-    fn remove(&mut self, instant: Instant, connection: u32, unheard: bool) {
+    fn remove(&mut self, instant: Instant, connection: u32, ended: bool, unheard: bool) {
         let remove = Request::Remove {
             connection,
+            ended,
             unheard,
         };
         self.agent.ask_until_done(instant, remove);
@@ -183,7 +186,7 @@ impl Errands {
             Err(unanswered) => {
                 self.trouble = Some(unanswered.error);
                 if unanswered.may_be_done {
-                    self.remove(Instant::now(), id, false);
+                    self.remove(Instant::now(), id, false, false);
                 }
                 endpoint.not_entered(now, id, up);
             }
