@@ -219,6 +219,11 @@ pub trait Party: Sized {
         false
     }
 
+    /// What others say to peers when the process has been killed.
+    fn last_words(&self) -> Vec<(SocketAddr, Vec<u8>)> {
+        Vec::new()
+    }
+
     /// The next datagram to send, and where to.
     fn transmit(&mut self, now_ns: u64) -> Option<(SocketAddr, Vec<u8>)>;
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use bcl_layout::control::{GRANTS, Grant};
 use bcl_layout::tables;
-use bcl_mcp_model::{Entry, Verdict, Window};
-use bcl_proto::{ConnectionState, Endpoint, Time, Told};
-use bcl_types::Random;
-use bcl_wire::{Flags, Header, JobKeys, Kind};
+use bcl_mcp_model::{Verdict, Window};
+use bcl_proto::{ConnectionState, Endpoint, Entering, Time, Told};
+use bcl_types::{Cause, Random};
+use bcl_wire::{CheckKey, Flags, Header, JobKeys, Kind, seal_empty};
 
 use super::memory::Memory;
 use crate::party::Interception;
@@ -34,7 +34,7 @@ struct Asked {
 
 #[derive(Debug, Clone, Copy)]
 enum AgentTask {
-    Enter(Entry),
+    Enter(Entering),
     Return(u32),
     Remove(u32),
 }
@@ -57,6 +57,8 @@ pub struct Front {
     pub has_agent: bool,
     /// Connections that were entered.
     pub entered: Vec<u32>,
+    /// Connections that the agent knows.
+    known: Vec<Entering>,
     /// The driver of the network card loses what the interface program answers.
     pub loses_answers: bool,
     /// It is not in the driver.
@@ -88,6 +90,7 @@ impl Front {
             port: bcl_mcp_model::ModelPort::new(number, job, ring_bytes),
             has_agent: true,
             entered: Vec::new(),
+            known: Vec::new(),
             loses_answers: false,
             takes_singly: false,
             keeps_streams: false,
@@ -293,7 +296,7 @@ impl Front {
             && let Some(entering) = endpoint.next_to_enter(Time(now_ns), memory)
         {
             self.port.control.give_back(entering.id, true);
-            self.ask(now_ns, AgentTask::Enter(entering.into()));
+            self.ask(now_ns, AgentTask::Enter(entering));
         }
         while let Some((id, _)) = endpoint.next_to_take_back() {
             self.port.control.give_back(id, true);
@@ -347,15 +350,18 @@ impl Front {
     fn let_agent_work(&mut self, now_ns: u64) {
         while let Some(index) = self.asked.iter().position(|asked| asked.at_ns <= now_ns) {
             match self.asked.remove(index).what {
-                AgentTask::Enter(entry) if self.fancies(8) => {
-                    self.answers.push(Answer::NotEntered(entry.id));
+                AgentTask::Enter(entering) if self.fancies(8) => {
+                    self.answers.push(Answer::NotEntered(entering.id));
                 }
-                AgentTask::Enter(entry) => {
-                    self.port.enter_connection(entry);
-                    self.entered.push(entry.id);
+                AgentTask::Enter(entering) => {
+                    let id = entering.id;
+                    self.port.enter_connection(entering.into());
+                    self.entered.push(id);
+                    self.known.retain(|known| known.id != id);
+                    self.known.push(entering);
                     let answer = match self.fancies(16) {
-                        true => Answer::Unknown(entry.id),
-                        false => Answer::Entered(entry.id),
+                        true => Answer::Unknown(id),
+                        false => Answer::Entered(id),
                     };
                     self.answers.push(answer);
                 }
@@ -365,8 +371,26 @@ impl Front {
                 }
                 AgentTask::Remove(id) => {
                     self.port.remove_connection(id);
+                    self.known.retain(|known| known.id != id);
                 }
             }
         }
+    }
+
+    /// What the agent says to the peers of the port when its process has been killed ([AGENT-7.3]).
+    pub fn last_words(&self, number: u16) -> Vec<(SocketAddr, Vec<u8>)> {
+        let told = self.known.iter().map(|known| {
+            let header = Header {
+                to_connection: known.peer_id,
+                from_connection: known.id,
+                from_port: number,
+                to_port: known.peer.port,
+                ..Header::gone(Cause::Killed(9))
+            };
+            let mut bytes = header.to_bytes();
+            seal_empty(&mut bytes, &CheckKey::from_bytes(&known.ours));
+            (known.path.to, bytes.to_vec())
+        });
+        told.collect()
     }
 }

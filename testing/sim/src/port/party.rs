@@ -127,6 +127,12 @@ impl Party for SimPort {
         self.receive(now_ns, from, bytes);
     }
 
+    fn last_words(&self) -> Vec<(SocketAddr, Vec<u8>)> {
+        let number = self.endpoint.address().port;
+        let front = self.front.as_ref();
+        front.map_or_else(Vec::new, |front| front.last_words(number))
+    }
+
     fn intercept(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Interception {
         match &mut self.front {
             Some(front) => front.intercept(now_ns, &mut self.memory, from, bytes),

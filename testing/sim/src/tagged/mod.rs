@@ -183,6 +183,10 @@ impl Party for TaggedPort {
         self.wire.port.handle(now_ns, from, bytes);
     }
 
+    fn last_words(&self) -> Vec<(SocketAddr, Vec<u8>)> {
+        self.wire.port.last_words()
+    }
+
     fn intercept(&mut self, now_ns: u64, from: SocketAddr, bytes: &[u8]) -> Interception {
         self.wire.port.intercept(now_ns, from, bytes)
     }

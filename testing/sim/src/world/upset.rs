@@ -2,13 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::net::{HostId, HostSpec, Life as HostLife, LinkSpec};
+use crate::net::{Datagram, HostId, HostSpec, Life as HostLife, LinkSpec};
 use crate::oracle::{Seat, Violation};
 use crate::party::Party;
 use crate::{Upset, World};
 
 use super::seat::{What, host};
 use super::turns::Turn;
+
+/// How often it is said that a process has ended: packets may be lost.
+const LAST_WORDS: usize = 3;
 
 impl<P: Party> World<P> {
     pub(super) fn upset(&mut self, index: usize) -> Result<(), Violation> {
@@ -106,8 +109,14 @@ impl<P: Party> World<P> {
         // What the program was told has happened, even if it never looked.
         self.listen(seat)?;
         let state = &mut self.seats[seat];
-        if state.party.take().is_none() {
+        let Some(party) = state.party.take() else {
             return Ok(());
+        };
+        for (to, bytes) in party.last_words() {
+            let datagram = Datagram::new(state.address, to, bytes);
+            for _ in 0..LAST_WORDS {
+                self.net.send(self.now_ns, host(seat), datagram.clone());
+            }
         }
         self.ledger.excuse_all(seat, state.life, None);
         let pending = std::mem::take(&mut state.ends);

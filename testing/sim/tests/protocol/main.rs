@@ -11,5 +11,6 @@ mod lengths;
 mod memory;
 mod messages;
 mod pushing;
+mod told;
 mod windows;
 mod world;
