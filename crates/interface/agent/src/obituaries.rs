@@ -83,6 +83,11 @@ impl Obituaries {
         self.0.iter().map(|obituary| obituary.at).min()
     }
 
+    /// Whether somebody has not been told yet.
+    pub fn are_urgent(&self) -> bool {
+        self.0.iter().any(|obituary| obituary.telling.is_none())
+    }
+
     /// Tells whom it is time to tell.
     pub fn on_time(&mut self, now: Instant) {
         self.0

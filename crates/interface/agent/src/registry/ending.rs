@@ -83,15 +83,22 @@ impl Registry {
         self.obituaries.add(Instant::now(), of);
     }
 
-    /// Whether something is left of a port that has ended.
+    /// Whether something is left of a port that has ended, and nobody waits for something more urgent.
     pub fn has_to_clear(&self) -> bool {
-        !self.ended.is_empty()
+        !self.ended.is_empty() && !self.obituaries.are_urgent()
     }
 
     /// Takes what is left of one such port out of the tables.
     pub fn clear_one(&mut self) {
-        if !self.ended.is_empty() {
+        if self.has_to_clear() {
             let ended = self.ended.remove(0);
+            self.clear(&ended);
+        }
+    }
+
+    /// The same for all of them.
+    pub(super) fn clear_all(&mut self) {
+        for ended in std::mem::take(&mut self.ended) {
             self.clear(&ended);
         }
     }

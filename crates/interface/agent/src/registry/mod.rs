@@ -125,9 +125,7 @@ impl Registry {
     /// # Errors
     /// When a port is open, or the kernel refuses.
     pub fn withdraw(mut self) -> Result<(), String> {
-        while self.has_to_clear() {
-            self.clear_one();
-        }
+        self.clear_all();
         if let Some(port) = self.ports.values().next() {
             return Err(format!(
                 "{} ports are open, one of them of process {}: end their programs first",
