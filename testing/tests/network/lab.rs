@@ -18,6 +18,8 @@ pub struct Lab {
     /// The hosts.
     pub cluster: Cluster,
     folder: PathBuf,
+    /// Interface programs take streams too.
+    keeps_streams: bool,
 }
 
 /// How packets are received at one host of a test, and at another.
@@ -81,6 +83,8 @@ impl Lab {
             agents,
             cluster,
             folder,
+            // Else a stream might be left to the socket before it is noticed.
+            keeps_streams: matches!(tiers, Tiers::Unheard),
         })
     }
 
@@ -97,6 +101,9 @@ impl Lab {
                 .env("BCL_DEVICE", "xdp"),
             None => command.env("BCL_AGENT", "/nonexistent"),
         };
+        if self.keeps_streams {
+            command.env("BCL_STREAMS", "xdp");
+        }
         command
     }
 

@@ -25,7 +25,7 @@ pub enum Resource {
     Memories,
     /// Windows that are bound.
     Windows,
-    /// Connections that are entered.
+    /// Connections that were entered and have not ended.
     Connections,
 }
 
