@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bcl_testing::PATIENCE;
 use bcl_types::Cause;
-use bcl_wire::{CheckKey, HEADER_LEN, Header, parse, seal_empty, udp_port};
+use bcl_wire::{CheckKey, End, gone_packet, parse, udp_port};
 
 use crate::lab::{Asker, Lab};
 
@@ -92,14 +92,25 @@ impl Peer {
         let mut packet = [0; 100];
         let len = self.0.recv(&mut packet).expect("it is told");
         let (header, _) = parse(&packet[..len]).expect("it is a packet");
-        assert_eq!(
-            (len, header.from_connection, header.to_connection),
-            (HEADER_LEN, connection, 1)
-        );
-        let mut sealed = Header { check: 0, ..header }.to_bytes();
-        seal_empty(&mut sealed, &CheckKey::from_bytes(&[2; 16]));
-        assert_eq!(sealed[..], packet[..len]);
+        let from = End {
+            connection,
+            port: header.from_port,
+        };
+        let to = End {
+            connection: 1,
+            port: header.to_port,
+        };
+        let key = CheckKey::from_bytes(&[2; 16]);
+        let sealed = gone_packet(header.cause(), from, to, &key);
+        assert_eq!(packet[..len], sealed);
         header.cause()
+    }
+
+    /// It is told so of a connection five times.
+    fn hears_five_times(&self, connection: u32, cause: Cause) {
+        for _ in 0..5 {
+            assert_eq!(self.hears(connection), cause);
+        }
     }
 
     /// That it is told no more.
@@ -119,7 +130,7 @@ fn peers_are_told_five_times_of_a_process_that_was_killed() {
     let mut asker = lab.asker();
     asker.tell("open 127.0.0.1 any");
     asker.tell(&format!("enter 3 {}", peer.at()));
-    // The interface program need not have it any more, nor the agent be the same.
+    // The interface program need not have it any more.
     asker.tell("remove 3");
     asker.tell(&format!("enter 4 {}", peer.at()));
     asker.tell(&format!("enter 5 {}", peer.at()));
@@ -127,9 +138,7 @@ fn peers_are_told_five_times_of_a_process_that_was_killed() {
     asker.tell("remove 5");
     asker.tell("end 5");
     asker.kill();
-    for _ in 0..5 {
-        assert_eq!(peer.hears(3), Cause::Killed(9));
-    }
+    peer.hears_five_times(3, Cause::Killed(9));
     peer.hears_no_more();
 }
 
@@ -146,13 +155,9 @@ fn the_next_agent_tells_too() {
     lab.kill();
     killed_between.kill();
     lab.start();
-    for _ in 0..5 {
-        assert_eq!(peer.hears(4), Cause::Vanished);
-    }
+    peer.hears_five_times(4, Cause::Vanished);
     killed_after.kill();
-    for _ in 0..5 {
-        assert_eq!(peer.hears(3), Cause::Killed(9));
-    }
+    peer.hears_five_times(3, Cause::Killed(9));
     peer.hears_no_more();
 }
 
@@ -165,9 +170,7 @@ fn a_port_that_leaves_without_ending_its_connections_was_closed() {
         asker.tell("open 127.0.0.1 any");
         asker.tell(&format!("enter 3 {}", peer.at()));
         asker.tell(leave);
-        for _ in 0..5 {
-            assert_eq!(peer.hears(3), Cause::Closed, "{leave}");
-        }
+        peer.hears_five_times(3, Cause::Closed);
     }
     asker.tell("open 127.0.0.1 any");
     for nobody in [

@@ -9,9 +9,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use bcl_daemon::has_ended;
-use bcl_node::watch::{ExitCause, known_cause};
+use bcl_node::watch::known_cause;
 use bcl_types::Cause;
-use bcl_wire::{HEADER_LEN, Header, seal_empty, udp_port};
+use bcl_wire::{End, HEADER_LEN, gone_packet, udp_port};
 
 use crate::LOG;
 use crate::tables::Peer;
@@ -134,25 +134,20 @@ impl Deceased {
         if !has_ended(pidfd) {
             return (after >= LIVES_ON).then_some(Cause::Closed);
         }
-        match known_cause(pidfd.as_fd()) {
-            Some(ExitCause::Exited(status)) => Some(Cause::Exited(status)),
-            Some(ExitCause::Killed(signal)) => Some(Cause::Killed(signal)),
-            Some(ExitCause::Unknown) => Some(Cause::Vanished),
-            None => (after >= UNKNOWN_FOR).then_some(Cause::Vanished),
-        }
+        let known = known_cause(pidfd.as_fd()).map(Cause::from);
+        known.or((after >= UNKNOWN_FOR).then_some(Cause::Vanished))
     }
 
     fn packet(&self, cause: Cause, id: u32, peer: &Peer) -> Option<[u8; HEADER_LEN]> {
-        let header = Header {
-            to_connection: peer.connection,
-            from_connection: id,
-            from_port: self.number,
-            to_port: udp_port::to_port(peer.at.port())?,
-            ..Header::gone(cause)
+        let from = End {
+            connection: id,
+            port: self.number,
         };
-        let mut bytes = header.to_bytes();
-        seal_empty(&mut bytes, &peer.key);
-        Some(bytes)
+        let to = End {
+            connection: peer.connection,
+            port: udp_port::to_port(peer.at.port())?,
+        };
+        Some(gone_packet(cause, from, to, &peer.key))
     }
 }
 
@@ -195,7 +190,8 @@ mod tests {
     use super::*;
     use std::process::{Child, Command};
 
-    use bcl_wire::{CheckKey, parse_header};
+    use bcl_wire::{CheckKey, parse};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
     const KEY: [u8; 16] = [3; 16];
 
@@ -204,9 +200,6 @@ mod tests {
         let mut sockets =
             udp_port::ALL.filter_map(|port| UdpSocket::bind(("127.0.0.1", port)).ok());
         let socket = sockets.next().unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .unwrap();
         let peer = Peer {
             at: socket.local_addr().unwrap(),
             connection: 7,
@@ -223,11 +216,8 @@ mod tests {
 
     fn child(script: &str) -> (Child, OwnedFd) {
         let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
-        let pid = child.id() as i32;
-        let pidfd = rustix::process::pidfd_open(
-            rustix::process::Pid::from_raw(pid).unwrap(),
-            rustix::process::PidfdFlags::empty(),
-        );
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty());
         (child, pidfd.unwrap())
     }
 
@@ -245,14 +235,18 @@ mod tests {
         let mut causes = Vec::new();
         let mut packet = [0; 100];
         while let Ok((len, _)) = socket.recv_from(&mut packet) {
-            let header = parse_header(packet.first_chunk().unwrap()).unwrap();
-            assert_eq!(len, HEADER_LEN);
-            assert_eq!((header.to_connection, header.from_connection), (7, 9));
-            assert_eq!(header.from_port, 5);
-            let mut sealed = Header { check: 0, ..header }.to_bytes();
-            seal_empty(&mut sealed, &CheckKey::from_bytes(&KEY));
-            assert_eq!(sealed[..], packet[..len]);
-            causes.push(header.cause());
+            let cause = parse(&packet[..len]).unwrap().0.cause();
+            let from = End {
+                connection: 9,
+                port: 5,
+            };
+            let to = End {
+                connection: 7,
+                port: udp_port::to_port(socket.local_addr().unwrap().port()).unwrap(),
+            };
+            let sealed = gone_packet(cause, from, to, &CheckKey::from_bytes(&KEY));
+            assert_eq!(packet[..len], sealed);
+            causes.push(cause);
         }
         causes
     }

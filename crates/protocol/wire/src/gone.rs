@@ -2,12 +2,37 @@
 
 use bcl_types::Cause;
 
-use crate::header::Header;
+use crate::header::{HEADER_LEN, Header};
+use crate::keys::CheckKey;
 use crate::kind::{Death, Kind};
+use crate::seal::seal_empty;
+
+/// One end of a connection, as packets name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// Number that it gave the connection.
+    pub connection: u32,
+    /// Number of the port.
+    pub port: u16,
+}
+
+/// The GONE that tells `to` how the port of `from` has ended, sealed with the key of what that has sent.
+pub fn gone_packet(cause: Cause, from: End, to: End, key: &CheckKey) -> [u8; HEADER_LEN] {
+    let header = Header {
+        to_connection: to.connection,
+        from_connection: from.connection,
+        from_port: from.port,
+        to_port: to.port,
+        ..Header::gone(cause)
+    };
+    let mut bytes = header.to_bytes();
+    seal_empty(&mut bytes, key);
+    bytes
+}
 
 impl Header {
     /// A GONE with this cause, all else 0.
-    pub fn gone(cause: Cause) -> Self {
+    fn gone(cause: Cause) -> Self {
         let (death, detail) = match cause {
             Cause::Closed => (Death::Closed, 0),
             Cause::Exited(status) => (Death::Exited, status),

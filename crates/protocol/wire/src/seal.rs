@@ -9,13 +9,17 @@ use crate::siphash::siphash24;
 /// Writes the check into a header whose payload this is.
 #[inline]
 pub fn seal(header: &mut [u8; HEADER_LEN], payload: &[u8], job: &JobKeys, key: &CheckKey) {
-    let check = check(header, nh(&job.nh, payload), key);
-    header[CHECK_AT..].copy_from_slice(&check.to_le_bytes());
+    seal_hashed(header, nh(&job.nh, payload), key);
 }
 
 /// The same for a packet without payload, which the job's keys have no part in.
-pub fn seal_empty(header: &mut [u8; HEADER_LEN], key: &CheckKey) {
-    let check = check(header, 0, key);
+pub(crate) fn seal_empty(header: &mut [u8; HEADER_LEN], key: &CheckKey) {
+    seal_hashed(header, 0, key);
+}
+
+#[inline]
+fn seal_hashed(header: &mut [u8; HEADER_LEN], nh: u64, key: &CheckKey) {
+    let check = check(header, nh, key);
     header[CHECK_AT..].copy_from_slice(&check.to_le_bytes());
 }
 

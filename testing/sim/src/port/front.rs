@@ -13,7 +13,7 @@ use bcl_layout::tables;
 use bcl_mcp_model::{Verdict, Window};
 use bcl_proto::{ConnectionState, Endpoint, Entering, Time, Told};
 use bcl_types::{Cause, Random};
-use bcl_wire::{CheckKey, Flags, Header, JobKeys, Kind, seal_empty};
+use bcl_wire::{CheckKey, End, Flags, Header, JobKeys, Kind, gone_packet};
 
 use super::memory::Memory;
 use crate::party::Interception;
@@ -380,16 +380,17 @@ impl Front {
     /// What the agent says to the peers of the port when its process has been killed ([AGENT-7.3]).
     pub fn last_words(&self, number: u16) -> Vec<(SocketAddr, Vec<u8>)> {
         let told = self.known.iter().map(|known| {
-            let header = Header {
-                to_connection: known.peer_id,
-                from_connection: known.id,
-                from_port: number,
-                to_port: known.peer.port,
-                ..Header::gone(Cause::Killed(9))
+            let from = End {
+                connection: known.id,
+                port: number,
             };
-            let mut bytes = header.to_bytes();
-            seal_empty(&mut bytes, &CheckKey::from_bytes(&known.ours));
-            (known.path.to, bytes.to_vec())
+            let to = End {
+                connection: known.peer_id,
+                port: known.peer.port,
+            };
+            let key = CheckKey::from_bytes(&known.ours);
+            let packet = gone_packet(Cause::Killed(9), from, to, &key);
+            (known.path.to, packet.to_vec())
         });
         told.collect()
     }

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bcl_os::ready::wait_for;
+use bcl_types::Cause;
 use rustix::ioctl::{Updater, ioctl, opcode};
 
 use super::fdinfo::{self, Pid};
@@ -60,6 +61,17 @@ impl ExitCause {
             ExitCause::Killed(libc::WTERMSIG(status))
         } else {
             ExitCause::Unknown
+        }
+    }
+}
+
+/// What the process's peers are told.
+impl From<ExitCause> for Cause {
+    fn from(cause: ExitCause) -> Self {
+        match cause {
+            ExitCause::Exited(status) => Self::Exited(status),
+            ExitCause::Killed(signal) => Self::Killed(signal),
+            ExitCause::Unknown => Self::Vanished,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use super::{Registry, ServedPort};
+use super::Registry;
 use crate::LOG;
 use crate::ledger::Record;
 use crate::obituaries::Deceased;
@@ -33,9 +33,19 @@ impl Ended {
 impl Registry {
     /// A port ends. [`clear_one`](Self::clear_one) has to follow.
     pub fn end(&mut self, index: u32) {
-        let Some(port) = self.ports.remove(&index) else {
-            return;
-        };
+        let ended = self.take_out(index);
+        self.ended.extend(ended);
+    }
+
+    /// A port ends, and when this returns nothing is left of it.
+    pub fn close(&mut self, index: u32) {
+        if let Some(ended) = self.take_out(index) {
+            self.clear(&ended);
+        }
+    }
+
+    fn take_out(&mut self, index: u32) -> Option<Ended> {
+        let port = self.ports.remove(&index)?;
         LOG.failed(self.tables.hide_port(index));
         let ended = Ended {
             connections: port.entered().collect(),
@@ -45,15 +55,7 @@ impl Registry {
         let peers = port.connections.into_iter();
         let peers = peers.map(|(number, known)| (number, known.peer)).collect();
         self.mourn(&ended.record, Some(port.pidfd), peers);
-        self.ended.push(ended);
-    }
-
-    /// A port ends, and when this returns nothing is left of it.
-    pub fn close(&mut self, index: u32) {
-        self.end(index);
-        if let Some(ended) = self.ended.pop() {
-            self.clear(&ended);
-        }
+        Some(ended)
     }
 
     /// Whoever had this port has closed its socket, or it could not have been bound: while there was no agent, or
@@ -90,15 +92,16 @@ impl Registry {
 
     /// Takes what is left of one such port out of the tables.
     pub fn clear_one(&mut self) {
-        if self.has_to_clear() {
-            let ended = self.ended.remove(0);
+        if self.has_to_clear()
+            && let Some(ended) = self.ended.pop_front()
+        {
             self.clear(&ended);
         }
     }
 
     /// The same for all of them.
     pub(super) fn clear_all(&mut self) {
-        for ended in std::mem::take(&mut self.ended) {
+        while let Some(ended) = self.ended.pop_front() {
             self.clear(&ended);
         }
     }
@@ -125,7 +128,7 @@ impl Registry {
 
     /// Of all ports of which something stands in the tables.
     pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
-        let served = self.ports.values().map(|port: &ServedPort| &port.record);
+        let served = self.ports.values().map(|port| &port.record);
         served.chain(self.ended.iter().map(|ended| &ended.record))
     }
 }

@@ -9,7 +9,7 @@ mod entries;
 mod ports;
 mod status;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
@@ -36,7 +36,7 @@ pub struct Registry {
     /// Connections that were removed since their peers did not hear the interface program.
     unheard: u64,
     /// Ports of which something is left in the tables.
-    ended: Vec<Ended>,
+    ended: VecDeque<Ended>,
     obituaries: Obituaries,
 }
 
@@ -78,7 +78,7 @@ impl Registry {
             name: name.to_owned(),
             ports: BTreeMap::new(),
             unheard: 0,
-            ended: Vec::new(),
+            ended: VecDeque::new(),
             obituaries: Obituaries::default(),
         };
         registry.take_over()?;

@@ -92,6 +92,7 @@ impl Server {
             for index in ready.deaths {
                 self.registry.end(index);
             }
+            // Before requests, which may take their time; and after them, for a line may have ended.
             self.registry.tell(Instant::now());
             for id in ready.sessions {
                 self.serve(id);

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_node::watch::{ExitCause, PeerProcess};
+use bcl_node::watch::PeerProcess;
 use bcl_node::{fdpass, peer_credentials};
 use bcl_os::Fd;
 use bcl_os::mapping::Mapping;
@@ -280,12 +280,8 @@ pub fn on_process_end(state: &mut State, token: Token) {
     let Some(Entry::Linked(linked)) = state.entries.get(&token) else {
         return;
     };
-    let cause = match linked.process.as_ref().map(PeerProcess::cause) {
-        Some(ExitCause::Exited(status)) => Cause::Exited(status),
-        Some(ExitCause::Killed(signal)) => Cause::Killed(signal),
-        _ => Cause::Vanished,
-    };
-    state.end_link(token, cause);
+    let cause = linked.process.as_ref().map(PeerProcess::cause);
+    state.end_link(token, cause.map_or(Cause::Vanished, Cause::from));
 }
 
 /// Whether the process at the other end is known to have ended.
