@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::ops::{Deref, DerefMut};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use bcl_agent_client::message::{Answer, MAX_ANSWER_BYTES, Request, read, write};
@@ -73,6 +74,29 @@ impl Lab {
 
     /// A connection to the agent, by hand, which has not been let in yet.
     pub fn dial(&self) -> Line {
+        let (socket, address) = self.telephone();
+        rustix::net::connect(&socket, &address).expect("the agent listens");
+        Line(socket)
+    }
+
+    /// The same that another process has made, which comes with it: the connection outlives that.
+    pub fn dial_as_another(&self) -> (Line, Child) {
+        let (socket, address) = self.telephone();
+        let number = socket.as_raw_fd();
+        let connect = move || {
+            // SAFETY: the child has inherited it, and it stays open until the child runs another program.
+            let socket = unsafe { BorrowedFd::borrow_raw(number) };
+            Ok(rustix::net::connect(socket, &address)?)
+        };
+        let mut command = Command::new("sleep");
+        // SAFETY: between fork and exec it makes one system call, and no memory.
+        let command = unsafe { command.arg("600").pre_exec(connect) };
+        let child = command.spawn().expect("the agent listens");
+        (Line(socket), child)
+    }
+
+    /// A socket, and where to connect it to.
+    fn telephone(&self) -> (OwnedFd, SocketAddrUnix) {
         let socket = rustix::net::socket_with(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -81,8 +105,7 @@ impl Lab {
         )
         .expect("there are Unix sockets");
         let address = SocketAddrUnix::new(self.socket()).expect("it is a path");
-        rustix::net::connect(&socket, &address).expect("the agent listens");
-        Line(socket)
+        (socket, address)
     }
 }
 

@@ -100,6 +100,41 @@ fn a_port_belongs_to_its_process() {
     assert_eq!(owner.tell("remove 1"), "77");
 }
 
+/// Its process has ended, and the port's place in the tables is another port's by now. AGENT-1.4
+#[test]
+fn a_connection_that_outlives_its_process_has_nobody_elses_port() {
+    let lab = Lab::new(&[]);
+    let (orphan, mut process) = lab.dial_as_another();
+    orphan.is_welcome();
+    let open = Request::Open {
+        node: Ipv4Addr::LOCALHOST,
+        number: None,
+        ring_bytes: None,
+        secret: Key([1; 32]),
+    };
+    let opened = orphan.ask(&open);
+    assert!(matches!(opened, Some(Answer::Opened { .. })), "{opened:?}");
+    process.kill().unwrap();
+    process.wait().unwrap();
+    lab.await_tables(&[]);
+    let mut other = lab.asker();
+    other.tell("open 127.0.0.1 any");
+    other.tell("enter 1");
+    let remove = Request::Remove {
+        connection: 1,
+        ended: false,
+        unheard: false,
+    };
+    for request in [remove, Request::Memory { bytes: 1 }] {
+        assert_eq!(code(orphan.ask(&request)), Code::Unknown, "{request:?}");
+    }
+    // Its own is closed already.
+    assert_eq!(orphan.ask(&Request::Close {}), Some(Answer::Done {}));
+    drop(orphan);
+    assert_eq!(other.tell("remove 1"), "77");
+    assert_eq!(lab.tables(), ["job-0", "port-0"]);
+}
+
 #[test]
 fn what_cannot_be_opened_is_told_with_the_reason() {
     let lab = Lab::new(&[]);

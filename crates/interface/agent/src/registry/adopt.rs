@@ -41,7 +41,7 @@ impl Registry {
                         windows: entered.windows,
                         record,
                     };
-                    self.ports.insert(port.record.index, port);
+                    self.add(port);
                 }
                 // Its process has ended or become another program, or the agent has ended before the port was entered.
                 (entered, _) => dead.push((record, entered.unwrap_or_default())),

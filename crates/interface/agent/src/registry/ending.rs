@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use super::Registry;
+use super::{PortId, Registry};
 use crate::LOG;
 use crate::ledger::Record;
 use crate::obituaries::Deceased;
@@ -32,21 +32,21 @@ impl Ended {
 
 impl Registry {
     /// A port ends. [`clear_one`](Self::clear_one) has to follow.
-    pub fn end(&mut self, index: u32) {
-        let ended = self.take_out(index);
+    pub fn end(&mut self, id: PortId) {
+        let ended = self.take_out(id);
         self.ended.extend(ended);
     }
 
     /// A port ends, and when this returns nothing is left of it.
-    pub fn close(&mut self, index: u32) {
-        if let Some(ended) = self.take_out(index) {
+    pub fn close(&mut self, id: PortId) {
+        if let Some(ended) = self.take_out(id) {
             self.clear(&ended);
         }
     }
 
-    fn take_out(&mut self, index: u32) -> Option<Ended> {
-        let port = self.ports.remove(&index)?;
-        LOG.failed(self.tables.hide_port(index));
+    fn take_out(&mut self, id: PortId) -> Option<Ended> {
+        let port = self.ports.remove(&id)?;
+        LOG.failed(self.tables.hide_port(port.record.index));
         let ended = Ended {
             connections: port.entered().collect(),
             windows: port.windows,
@@ -64,8 +64,8 @@ impl Registry {
         let mut ports = self.ports.iter();
         let earlier =
             ports.find(|(_, port)| (port.record.node, port.record.number) == (node, number));
-        if let Some((&index, _)) = earlier {
-            self.end(index);
+        if let Some((&id, _)) = earlier {
+            self.end(id);
         }
     }
 

@@ -8,7 +8,7 @@ use bcl_agent_messages::{
 };
 use bcl_wire::udp_port;
 
-use super::{Known, Registry};
+use super::{Known, PortId, Registry};
 use crate::failure::{failure, of_tables};
 use crate::limits::Resource;
 use crate::tables::{Memory, TableError};
@@ -21,10 +21,10 @@ impl Registry {
     ///
     /// # Errors
     /// When it may not, or the kernel refuses.
-    pub fn enter_connection(&mut self, index: u32, connection: &Connection) -> Result<(), Failure> {
+    pub fn enter_connection(&mut self, id: PortId, connection: &Connection) -> Result<(), Failure> {
         let number = connection.connection;
         let what = format!("enter connection {number}");
-        let port = self.port(index)?;
+        let port = self.port(id)?;
         if number == 0 {
             let why = "no connection has number 0";
             return Err(failure(
@@ -39,7 +39,8 @@ impl Registry {
             let why = "it is entered already";
             return Err(failure(Code::InUse, what, why, "remove it first"));
         }
-        let (is_new, job) = (known.is_none(), port.record.job);
+        let is_new = known.is_none();
+        let (index, job) = (port.record.index, port.record.job);
         check_peer(&what, connection.peer)?;
         if let Some(interface) = &port.interface {
             self.check_interface(&what, interface)?;
@@ -54,7 +55,7 @@ impl Registry {
             peer: connection.into(),
             is_entered: true,
         };
-        self.port_mut(index)?.connections.insert(number, known);
+        self.port_mut(id)?.connections.insert(number, known);
         Ok(())
     }
 
@@ -64,13 +65,15 @@ impl Registry {
     /// When it does not now, or the kernel refuses.
     pub fn remove_connection(
         &mut self,
-        index: u32,
+        id: PortId,
         number: u32,
         ended: bool,
         unheard: bool,
     ) -> Result<Answer, Failure> {
         let what = format!("remove connection {number}");
-        let known = self.port(index)?.connections.get(&number);
+        let port = self.port(id)?;
+        let index = port.record.index;
+        let known = port.connections.get(&number);
         let state = match known.map(|known| known.is_entered) {
             Some(true) => self
                 .tables
@@ -79,7 +82,7 @@ impl Registry {
             Some(false) if ended => None,
             _ => return Err(unknown(what, "it is not entered")),
         };
-        let connections = &mut self.port_mut(index)?.connections;
+        let connections = &mut self.port_mut(id)?.connections;
         match connections.get_mut(&number) {
             Some(known) if !ended => known.is_entered = false,
             _ => drop(connections.remove(&number)),
@@ -92,9 +95,9 @@ impl Registry {
     ///
     /// # Errors
     /// When the user may not have as much, or the kernel has not.
-    pub fn make_memory(&mut self, index: u32, bytes: u64) -> Result<(Answer, OwnedFd), Failure> {
+    pub fn make_memory(&mut self, id: PortId, bytes: u64) -> Result<(Answer, OwnedFd), Failure> {
         let what = format!("make {bytes} bytes of window memory");
-        let uid = self.port(index)?.record.uid;
+        let uid = self.port(id)?.record.uid;
         let len_bytes = in_blocks(&what, bytes)?;
         self.check(&what, uid, Resource::Memories, 1)?;
         self.check(&what, uid, Resource::MemoryBytes, len_bytes)?;
@@ -103,7 +106,7 @@ impl Registry {
             bytes: len_bytes,
         };
         // Written down before it is made: what is made twice is removed once.
-        self.write_down(index, &what, |memories| {
+        self.write_down(id, &what, |memories| {
             memories.insert(memory.number, memory.bytes);
         })?;
         match self.tables.make_memory(memory) {
@@ -115,7 +118,7 @@ impl Registry {
                 map,
             )),
             Err(error) => {
-                self.write_down(index, &what, |memories| {
+                self.write_down(id, &what, |memories| {
                     memories.remove(&memory.number);
                 })?;
                 Err(of_tables(&what, &error))
@@ -127,10 +130,10 @@ impl Registry {
     ///
     /// # Errors
     /// When it is not the port's, or a window is bound to it.
-    pub fn free_memory(&mut self, index: u32, number: u32) -> Result<(), Failure> {
+    pub fn free_memory(&mut self, id: PortId, number: u32) -> Result<(), Failure> {
         let what = format!("free memory {number}");
-        self.memory(index, number, &what)?;
-        let windows = &self.port(index)?.windows;
+        self.memory(id, number, &what)?;
+        let windows = &self.port(id)?.windows;
         if let Some((window, _)) = windows.iter().find(|(_, bound)| **bound == number) {
             return Err(failure(
                 Code::InUse,
@@ -142,7 +145,7 @@ impl Registry {
         self.tables
             .remove_memory(number)
             .map_err(|error| of_tables(&what, &error))?;
-        self.write_down(index, &what, |memories| {
+        self.write_down(id, &what, |memories| {
             memories.remove(&number);
         })
     }
@@ -151,9 +154,9 @@ impl Registry {
     ///
     /// # Errors
     /// When it is not the port's, or does not lie in it.
-    pub fn bind_window(&mut self, index: u32, window: &Window) -> Result<(), Failure> {
+    pub fn bind_window(&mut self, id: PortId, window: &Window) -> Result<(), Failure> {
         let what = format!("bind window {}", window.window);
-        let memory = self.memory(index, window.memory, &what)?;
+        let memory = self.memory(id, window.memory, &what)?;
         let end = window.offset.checked_add(window.bytes);
         if end.is_none_or(|end| end > memory.bytes) || !window.offset.is_multiple_of(8) {
             return Err(failure(
@@ -174,14 +177,15 @@ impl Registry {
                 "use the bits 1 get, 2 put, 4 atomic and 8 notify",
             ));
         }
-        let port = self.port(index)?;
+        let port = self.port(id)?;
+        let index = port.record.index;
         if !port.windows.contains_key(&window.window) {
             self.check(&what, port.record.uid, Resource::Windows, 1)?;
         }
         self.tables
             .bind_window(index, window)
             .map_err(|error| of_tables(&what, &error))?;
-        let windows = &mut self.port_mut(index)?.windows;
+        let windows = &mut self.port_mut(id)?.windows;
         windows.insert(window.window, window.memory);
         Ok(())
     }
@@ -190,20 +194,22 @@ impl Registry {
     ///
     /// # Errors
     /// When nothing is bound to it.
-    pub fn unbind_window(&mut self, index: u32, window: u16) -> Result<(), Failure> {
+    pub fn unbind_window(&mut self, id: PortId, window: u16) -> Result<(), Failure> {
         let what = format!("unbind window {window}");
-        if !self.port(index)?.windows.contains_key(&window) {
+        let port = self.port(id)?;
+        let index = port.record.index;
+        if !port.windows.contains_key(&window) {
             return Err(unknown(what, "nothing is bound to it"));
         }
         self.tables
             .unbind_window(index, window)
             .map_err(|error| of_tables(&what, &error))?;
-        self.port_mut(index)?.windows.remove(&window);
+        self.port_mut(id)?.windows.remove(&window);
         Ok(())
     }
 
-    fn memory(&self, index: u32, number: u32, what: &str) -> Result<Memory, Failure> {
-        let memories = &self.port(index)?.record.memories;
+    fn memory(&self, id: PortId, number: u32, what: &str) -> Result<Memory, Failure> {
+        let memories = &self.port(id)?.record.memories;
         let bytes = memories.get(&number).copied();
         let bytes =
             bytes.ok_or_else(|| unknown(what, &format!("the port has no memory {number}")))?;
@@ -222,11 +228,11 @@ impl Registry {
 
     fn write_down(
         &mut self,
-        index: u32,
+        id: PortId,
         what: &str,
         change: impl FnOnce(&mut std::collections::BTreeMap<u32, u64>),
     ) -> Result<(), Failure> {
-        let mut record = self.port(index)?.record.clone();
+        let mut record = self.port(id)?.record.clone();
         change(&mut record.memories);
         self.ledger.write(&record).map_err(|error| {
             failure(
@@ -236,7 +242,7 @@ impl Registry {
                 "make room in the folder that bcld keeps its state in (/run/bcl)",
             )
         })?;
-        self.port_mut(index)?.record = record;
+        self.port_mut(id)?.record = record;
         Ok(())
     }
 }

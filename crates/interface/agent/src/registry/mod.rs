@@ -25,14 +25,19 @@ use crate::tables::{Peer, Tables};
 use ending::Ended;
 pub use ports::{Client, PortWish};
 
-/// All that is entered for programs, with the tables and the ledger that it stands in. Ports are called by their
-/// number in the tables, which only the server sees.
+/// What the server calls a port. No other port is ever called so: their numbers in the tables are given to others once they have
+/// ended, and somebody may have a line to the agent still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PortId(u64);
+
+/// All that is entered for programs, with the tables and the ledger that it stands in.
 pub struct Registry {
     tables: Box<dyn Tables>,
     ledger: Ledger,
     limits: Limits,
     name: String,
-    ports: BTreeMap<u32, ServedPort>,
+    ports: BTreeMap<PortId, ServedPort>,
+    next_port: PortId,
     /// Connections that were removed since their peers did not hear the interface program.
     unheard: u64,
     /// Ports of which something is left in the tables.
@@ -77,6 +82,7 @@ impl Registry {
             limits,
             name: name.to_owned(),
             ports: BTreeMap::new(),
+            next_port: PortId(0),
             unheard: 0,
             ended: VecDeque::new(),
             obituaries: Obituaries::default(),
@@ -104,10 +110,10 @@ impl Registry {
     }
 
     /// Ports, with the descriptor that tells of the end of each one's process.
-    pub fn watched(&self) -> impl Iterator<Item = (u32, BorrowedFd<'_>)> {
+    pub fn watched(&self) -> impl Iterator<Item = (PortId, BorrowedFd<'_>)> {
         self.ports
             .iter()
-            .map(|(index, port)| (*index, port.pidfd.as_fd()))
+            .map(|(id, port)| (*id, port.pidfd.as_fd()))
     }
 
     /// When peers are to be told of a port's end.
@@ -141,12 +147,20 @@ impl Registry {
         LOG.failed(self.ledger.sign());
     }
 
-    fn port(&self, index: u32) -> Result<&ServedPort, Failure> {
-        self.ports.get(&index).ok_or_else(ended)
+    /// Begins to serve a port.
+    fn add(&mut self, port: ServedPort) -> PortId {
+        let id = self.next_port;
+        self.next_port = PortId(id.0 + 1);
+        self.ports.insert(id, port);
+        id
     }
 
-    fn port_mut(&mut self, index: u32) -> Result<&mut ServedPort, Failure> {
-        self.ports.get_mut(&index).ok_or_else(ended)
+    fn port(&self, id: PortId) -> Result<&ServedPort, Failure> {
+        self.ports.get(&id).ok_or_else(ended)
+    }
+
+    fn port_mut(&mut self, id: PortId) -> Result<&mut ServedPort, Failure> {
+        self.ports.get_mut(&id).ok_or_else(ended)
     }
 
     /// How much a user has of something.

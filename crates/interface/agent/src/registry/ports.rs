@@ -15,7 +15,7 @@ use bcl_wire::JobKeys;
 use bcl_wire::udp_port;
 
 use super::ending::Ended;
-use super::{Registry, ServedPort};
+use super::{PortId, Registry, ServedPort};
 use crate::failure::{failure, of_tables};
 use crate::ledger::Record;
 use crate::limits::Resource;
@@ -46,8 +46,8 @@ pub struct PortWish {
 
 /// What opening a port has come to.
 pub struct NewPort {
-    /// Its number in the tables.
-    pub index: u32,
+    /// What it is called from now on.
+    pub id: PortId,
     /// For the program, with `fds` beside it.
     pub answer: Answer,
     /// Socket, ring, control page, statistics.
@@ -119,9 +119,8 @@ impl Registry {
             connections: BTreeMap::new(),
             windows: BTreeMap::new(),
         };
-        self.ports.insert(index, port);
         Ok(NewPort {
-            index,
+            id: self.add(port),
             answer: Answer::Opened {
                 number,
                 ring_bytes,
@@ -135,7 +134,12 @@ impl Registry {
     ///
     /// # Errors
     /// When it is not that process, or has it already.
-    pub fn resume(&mut self, client: &Client, node: Ipv4Addr, number: u16) -> Result<u32, Failure> {
+    pub fn resume(
+        &mut self,
+        client: &Client,
+        node: Ipv4Addr,
+        number: u16,
+    ) -> Result<PortId, Failure> {
         let what = format!("resume port {node}:{number}");
         let watched = client.watched(&what)?;
         let found = self.ports.iter_mut().find(|(_, port)| {
@@ -144,7 +148,7 @@ impl Registry {
                 && (record.uid, record.process) == (client.uid, watched.process)
         });
         // Whether others have such a port is nobody's business.
-        let Some((index, port)) = found else {
+        let Some((id, port)) = found else {
             return Err(failure(
                 Code::Unknown,
                 what,
@@ -161,7 +165,7 @@ impl Registry {
             ));
         }
         port.attended = true;
-        Ok(*index)
+        Ok(*id)
     }
 
     /// The interface that has this address; the program has to be there.

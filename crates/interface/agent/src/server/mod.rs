@@ -20,7 +20,7 @@ use rustix::net::SocketFlags;
 use crate::LOG;
 use crate::failure::failure;
 use crate::limits::Resource;
-use crate::registry::{Client, Registry};
+use crate::registry::{Client, PortId, Registry};
 
 pub use door::{Door, DoorError};
 use links::LinkNews;
@@ -89,8 +89,8 @@ impl Server {
                 self.retry_at = (!has_all).then(|| Instant::now() + TRY_AGAIN);
             }
             // The dead first: they may have what the living ask for.
-            for index in ready.deaths {
-                self.registry.end(index);
+            for port in ready.deaths {
+                self.registry.end(port);
             }
             // Before requests, which may take their time; and after them, for a line may have ended.
             self.registry.tell(Instant::now());
@@ -142,7 +142,7 @@ impl Server {
             signaled: fixed[0],
             knocked: fixed[LISTENER],
             of_links: fixed[LINKS],
-            deaths: chosen(watched.iter().map(|(index, _)| *index), deaths),
+            deaths: chosen(watched.iter().map(|(port, _)| *port), deaths),
             sessions: chosen(self.sessions.keys().copied(), sessions),
         })
     }
@@ -155,8 +155,8 @@ impl Server {
         if session.turn(&mut self.registry) == Turn::Ended {
             let port = session.port();
             self.sessions.remove(&id);
-            if let Some(index) = port {
-                self.registry.end(index);
+            if let Some(port) = port {
+                self.registry.end(port);
             }
         }
     }
@@ -232,7 +232,7 @@ struct Ready {
     signaled: bool,
     knocked: bool,
     of_links: bool,
-    deaths: Vec<u32>,
+    deaths: Vec<PortId>,
     sessions: Vec<u64>,
 }
 

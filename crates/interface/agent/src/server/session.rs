@@ -8,14 +8,14 @@ use bcl_node::fdpass::{self, FdPassError, MAX_FDS};
 use super::text;
 use crate::failure::failure;
 use crate::metrics;
-use crate::registry::{Client, PortWish, Registry};
+use crate::registry::{Client, PortId, PortWish, Registry};
 
 /// The connection of a program, with the port that it has opened, if any.
 pub(super) struct Session {
     socket: OwnedFd,
     client: Client,
-    /// The port that the connection has, by its number in the tables ([AGENT-1.4]).
-    port: Option<u32>,
+    /// The port that the connection has ([AGENT-1.4]).
+    port: Option<PortId>,
 }
 
 /// Whether the session goes on.
@@ -45,7 +45,7 @@ impl Session {
         self.client.uid
     }
 
-    pub fn port(&self) -> Option<u32> {
+    pub fn port(&self) -> Option<PortId> {
         self.port
     }
 
@@ -90,7 +90,7 @@ impl Session {
                     secret: secret.0,
                 };
                 let new = registry.open(&self.client, &wish)?;
-                self.port = Some(new.index);
+                self.port = Some(new.id);
                 Ok((new.answer, new.fds))
             }
             Request::Resume { node, number } => {
@@ -143,7 +143,7 @@ impl Session {
     }
 
     /// The port of the connection.
-    fn own(&self, what: &str) -> Result<u32, Failure> {
+    fn own(&self, what: &str) -> Result<PortId, Failure> {
         self.port.ok_or_else(|| {
             let why = "this connection has no port";
             failure(Code::Unknown, what, why, "open one first")
