@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
@@ -9,6 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bcl_agent_client::Status;
+use bcl_types::{FIRST_ASSIGNED_PORT, LAST_REACHABLE_PORT};
+use bcl_wire::udp_port;
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use crate::PATIENCE;
@@ -16,6 +19,13 @@ use crate::peer::program;
 
 /// A group that no machine has.
 pub const GROUP: u32 = 39_990;
+
+/// A UDP socket that a port at `node` can have, of a number that is free.
+pub fn free_socket(node: Ipv4Addr) -> Option<UdpSocket> {
+    let assigned = FIRST_ASSIGNED_PORT..=LAST_REACHABLE_PORT;
+    let mut udp_ports = assigned.filter_map(udp_port::of_port);
+    udp_ports.find_map(|port| UdpSocket::bind((node, port)).ok())
+}
 
 /// An agent of a test, with its folder and its process. All of it goes with it.
 #[derive(Debug)]

@@ -1,12 +1,16 @@
 //! Whatever is said to the agent, it goes on, and others notice nothing.
 
-use std::os::fd::AsFd;
+use std::fs::File;
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixDatagram;
 
 use bcl_agent_client::Key;
 use bcl_agent_client::message::{
     Answer, Code, Connection, MAX_REQUEST_BYTES, Request, Window, write,
 };
 use bcl_node::fdpass;
+use bcl_testing::agent::free_socket;
 use bcl_types::Random;
 
 use crate::lab::Lab;
@@ -15,8 +19,6 @@ use crate::lab::Lab;
 fn samples() -> Vec<Vec<u8>> {
     let requests = [
         Request::Open {
-            node: [127, 0, 0, 1].into(),
-            number: Some(1),
             ring_bytes: Some(65_536),
             secret: Key([7; 32]),
         },
@@ -85,12 +87,18 @@ fn ten_thousand_spoiled_requests_disturb_nobody() {
     let mut innocent = lab.asker();
     innocent.tell("open 127.0.0.1 any");
     innocent.tell("enter 5");
+    let socket = free_socket([127, 0, 0, 1].into()).unwrap();
     let samples = samples();
     let mut random = Random::new(0xa9e7);
     let mut line = lab.line();
     let (mut refused, mut done) = (0, 0);
     for _ in 0..10_000 {
-        line.say(&spoiled(&mut random, &samples));
+        let datagram = spoiled(&mut random, &samples);
+        let fds = match datagram.starts_with(br#"{"open""#) {
+            true => &[socket.as_fd()][..],
+            false => &[],
+        };
+        let _ = fdpass::send(&line.0, &datagram, fds);
         match line.hear() {
             Some(Answer::Failed(failure)) => {
                 refused += 1;
@@ -115,19 +123,55 @@ fn ten_thousand_spoiled_requests_disturb_nobody() {
 
 // AGENT-2.2
 #[test]
-fn descriptors_are_not_taken() {
+fn other_descriptors_than_belong_to_a_request_are_not_taken() {
     let lab = Lab::new(&[]);
-    let close = write(&Request::Status {}).unwrap();
-    for count in [1, 8] {
+    let socket = free_socket([127, 0, 0, 1].into()).unwrap();
+    let open = Request::Open {
+        ring_bytes: None,
+        secret: Key([7; 32]),
+    };
+    let wrong = [
+        (Request::Status {}, 1),
+        (Request::Status {}, 8),
+        (open.clone(), 0),
+        (open, 2),
+    ];
+    for (request, count) in wrong {
         let line = lab.line();
-        let own = line.0.try_clone().unwrap();
-        fdpass::send(&line.0, &close, &vec![own.as_fd(); count]).unwrap();
+        let datagram = write(&request).unwrap();
+        fdpass::send(&line.0, &datagram, &vec![socket.as_fd(); count]).unwrap();
         let Some(Answer::Failed(failure)) = line.hear() else {
-            panic!("{count} descriptors were taken");
+            panic!("{count} descriptors were taken beside {request:?}");
         };
         assert_eq!(failure.code, Code::Invalid);
         assert_eq!(line.hear(), None);
     }
+}
+
+// AGENT-4.1
+#[test]
+fn a_port_has_a_udp_socket_and_nothing_else() {
+    let lab = Lab::new(&[]);
+    let line = lab.line();
+    let [here, any] = ["127.0.0.1:0", "0.0.0.0:0"];
+    let others = [
+        OwnedFd::from(TcpListener::bind(here).unwrap()),
+        UdpSocket::bind(here).unwrap().into(),
+        UdpSocket::bind(any).unwrap().into(),
+        UdpSocket::bind("[::1]:20007").unwrap().into(),
+        UnixDatagram::unbound().unwrap().into(),
+        File::open("/dev/null").unwrap().into(),
+        line.0.try_clone().unwrap(),
+    ];
+    for other in others {
+        match line.open(&other) {
+            Some(Answer::Failed(failure)) => assert_eq!(failure.code, Code::Invalid, "{failure}"),
+            answer => panic!("{answer:?}"),
+        }
+    }
+    assert_eq!(lab.tables(), [""; 0]);
+    let opened = line.open(&free_socket([127, 0, 0, 1].into()).unwrap());
+    assert!(matches!(opened, Some(Answer::Opened { .. })), "{opened:?}");
 }
 
 // AGENT-1.3

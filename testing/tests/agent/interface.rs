@@ -1,6 +1,7 @@
 //! The agent with the interface program itself, between two namespaces.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -10,8 +11,10 @@ use bcl_testing::PATIENCE;
 use bcl_testing::netns::{Cluster, cluster};
 use bcl_testing::peer::program;
 use bcl_wire::{CheckKey, Flags, Header, JobKeys, Kind, seal};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketType};
 
-use crate::lab::{GROUP, Lab};
+use crate::lab::{Asker, GROUP, Lab};
 
 const SECRET: [u8; 32] = [5; 32];
 const THEIRS: [u8; 16] = [3; 16];
@@ -47,14 +50,31 @@ impl Net {
         self.lab.status()
     }
 
-    fn open(&self) -> Opened {
-        let wish = OpenPort {
-            node: self.cluster.host(0).address,
-            number: Some(NUMBER),
-            ring_bytes: Some(65_536),
-            secret: SECRET,
+    /// A socket of the port's address, in the namespace of a host.
+    fn socket_in(&self, host: usize) -> UdpSocket {
+        let bind = || {
+            let socket = net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+            net::sockopt::set_ip_freebind(&socket, true)?;
+            net::bind(&socket, &self.port_address())?;
+            Ok::<_, Errno>(UdpSocket::from(socket))
         };
-        self.agent().open(&wish).expect("root may")
+        let bound = self.cluster.host(host).enter(bind);
+        bound
+            .expect("the namespace is there")
+            .expect("nobody else has it")
+    }
+
+    fn open(&self) -> (Opened, UdpSocket) {
+        let socket = self.socket_in(0);
+        let wish = wish(&socket);
+        (self.agent().open(&wish).expect("root may"), socket)
+    }
+
+    /// A program of a user without privileges, on the host that has the agent.
+    fn asker_of_nobody(&self) -> Asker {
+        let spawn = || self.lab.asker_of(65_534, GROUP, &[]);
+        let host = self.cluster.host(0);
+        host.enter(spawn).expect("the namespace is there")
     }
 
     fn port_address(&self) -> SocketAddr {
@@ -113,6 +133,14 @@ impl Net {
     }
 }
 
+fn wish(socket: &UdpSocket) -> OpenPort<'_> {
+    OpenPort {
+        socket: socket.as_fd(),
+        ring_bytes: Some(65_536),
+        secret: SECRET,
+    }
+}
+
 fn connection() -> Connection {
     Connection {
         connection: CONNECTION,
@@ -132,7 +160,7 @@ fn counted(status: &Status, cause: &str) -> u64 {
 #[test]
 fn what_is_entered_is_served_whether_the_agent_lives_or_not() {
     let Some(mut net) = Net::new() else { return };
-    let mut opened = net.open();
+    let (mut opened, _socket) = net.open();
     net.is_ignored(EXPECTED, THEIRS);
     opened.port.enter(&connection()).unwrap();
     net.is_acknowledged(EXPECTED);
@@ -183,7 +211,7 @@ fn what_is_entered_is_served_whether_the_agent_lives_or_not() {
 fn a_port_of_a_dead_process_is_served_no_more() {
     let Some(mut net) = Net::new() else { return };
     let node = net.cluster.host(0).address;
-    let mut asker = net.lab.asker_of(65_534, GROUP, &[]);
+    let mut asker = net.asker_of_nobody();
     asker.tell(&format!("open {node} {NUMBER}"));
     asker.tell("enter 1");
     assert_eq!(asker.tell("memory 100000"), "0 131072");
@@ -203,7 +231,7 @@ fn a_port_of_a_dead_process_is_served_no_more() {
         assert!(start.elapsed() < PATIENCE);
     }
     // What it had can be had by others.
-    let mut opened = net.open();
+    let (mut opened, _socket) = net.open();
     opened.port.enter(&connection()).unwrap();
     net.is_acknowledged(EXPECTED);
 }
@@ -213,7 +241,7 @@ fn a_port_of_a_dead_process_is_served_no_more() {
 fn descriptors_open_nothing_else_to_a_program_without_privileges() {
     let Some(net) = Net::new() else { return };
     let node = net.cluster.host(0).address;
-    let mut asker = net.lab.asker_of(65_534, GROUP, &[]);
+    let mut asker = net.asker_of_nobody();
     asker.tell(&format!("open {node} {NUMBER}"));
     let report = asker.tell(&format!("attack {}", net.lab.pins().display()));
     let expected =
@@ -228,7 +256,7 @@ fn descriptors_open_nothing_else_to_a_program_without_privileges() {
 #[test]
 fn windows_of_the_largest_size_are_made_and_mapped() {
     let Some(net) = Net::new() else { return };
-    let mut opened = net.open();
+    let (mut opened, _socket) = net.open();
     let memory = opened.port.make_memory(256 << 20).unwrap();
     opened
         .port
@@ -335,4 +363,15 @@ fn the_agent_keeps_three_capabilities_and_can_get_no_others() {
     assert_eq!(field("CapInh:"), "0000000000000000");
     assert_eq!(field("CapAmb:"), "0000000000000000");
     assert_eq!(field("NoNewPrivs:"), "1");
+}
+
+/// The address means somebody else there. AGENT-4.1
+#[test]
+fn a_socket_of_another_network_namespace_is_no_ports() {
+    let Some(net) = Net::new() else { return };
+    let socket = net.socket_in(1);
+    let error = net.agent().open(&wish(&socket)).map(drop).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("another network namespace"), "{text}");
+    let (_opened, _socket) = net.open();
 }

@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::ops::{Deref, DerefMut};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use bcl_agent_client::Key;
 use bcl_agent_client::message::{Answer, MAX_ANSWER_BYTES, Request, read, write};
 use bcl_node::fdpass;
 use bcl_testing::PATIENCE;
@@ -196,6 +197,17 @@ impl Line {
     /// Says anything. False if the agent has hung up.
     pub fn say(&self, datagram: &[u8]) -> bool {
         fdpass::send(&self.0, datagram, &[]).is_ok()
+    }
+
+    /// Asks for a port at a socket, and hears.
+    pub fn open(&self, socket: &impl AsFd) -> Option<Answer> {
+        let request = Request::Open {
+            ring_bytes: Some(65_536),
+            secret: Key([1; 32]),
+        };
+        let datagram = write(&request).expect("it is short");
+        fdpass::send(&self.0, &datagram, &[socket.as_fd()]).expect("the agent listens");
+        self.hear()
     }
 
     /// The next answer; `None` if the agent has hung up.

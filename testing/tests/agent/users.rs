@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use bcl_agent_client::Key;
 use bcl_agent_client::message::{Answer, Code, Request};
+
+use bcl_testing::agent::free_socket;
 
 use crate::lab::{GROUP, Lab, skips};
 
@@ -86,16 +87,10 @@ fn a_port_belongs_to_its_process() {
         unheard: false,
     };
     assert_eq!(code(other.ask(&remove)), Code::Unknown);
-    let open = |number| Request::Open {
-        node: Ipv4Addr::LOCALHOST,
-        number,
-        ring_bytes: Some(65_536),
-        secret: Key([1; 32]),
-    };
-    assert_eq!(code(other.ask(&open(Some(number)))), Code::InUse);
-    let opened = other.ask(&open(None));
+    let opened = other.open(&free_socket(Ipv4Addr::LOCALHOST).unwrap());
     assert!(matches!(opened, Some(Answer::Opened { .. })), "{opened:?}");
-    assert_eq!(code(other.ask(&open(None))), Code::InUse);
+    let again = other.open(&free_socket(Ipv4Addr::LOCALHOST).unwrap());
+    assert_eq!(code(again), Code::InUse);
     owner.tell("enter 1");
     assert_eq!(owner.tell("remove 1"), "77");
 }
@@ -106,13 +101,7 @@ fn a_connection_that_outlives_its_process_has_nobody_elses_port() {
     let lab = Lab::new(&[]);
     let (orphan, mut process) = lab.dial_as_another();
     orphan.is_welcome();
-    let open = Request::Open {
-        node: Ipv4Addr::LOCALHOST,
-        number: None,
-        ring_bytes: None,
-        secret: Key([1; 32]),
-    };
-    let opened = orphan.ask(&open);
+    let opened = orphan.open(&free_socket(Ipv4Addr::LOCALHOST).unwrap());
     assert!(matches!(opened, Some(Answer::Opened { .. })), "{opened:?}");
     process.kill().unwrap();
     process.wait().unwrap();
@@ -145,8 +134,12 @@ fn what_cannot_be_opened_is_told_with_the_reason() {
         &format!("open {elsewhere} 7"),
         &[&elsewhere, "not an address of this machine"],
     );
-    asker.is_refused("open 127.0.0.1 0", &["port 0", "1 to 8191"]);
-    asker.is_refused("open 127.0.0.1 8192", &["8192", "1 to 8191"]);
+    asker.is_refused("open 127.0.0.1 0", &["127.0.0.1:20000", "1 to 8191"]);
+    asker.is_refused("open 127.0.0.1 8192", &["127.0.0.1:28192", "1 to 8191"]);
+    asker.is_refused(
+        "open 0.0.0.0 7",
+        &["0.0.0.0", "not an address of this machine"],
+    );
     asker.is_refused("open 127.0.0.1 any 65537", &["65537", "power of two"]);
     asker.is_refused("open 127.0.0.1 any 33554432", &["33554432"]);
     assert_eq!(lab.tables(), [""; 0]);

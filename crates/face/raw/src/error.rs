@@ -150,17 +150,13 @@ impl From<bcl_tier_net::OpenError> for Error {
         match error {
             OpenError::NoUdpPort(_) => Self::InvalidArgument(error.to_string()),
             OpenError::Nodes(nodes) => nodes.into(),
-            OpenError::Bind(BindError::InUse { .. }) | OpenError::InUse(_) => {
-                Self::PortInUse(error.to_string())
-            }
+            OpenError::Bind(BindError::InUse { .. }) => Self::PortInUse(error.to_string()),
             OpenError::Bind(BindError::System { ref source, .. })
                 if is_want_of_descriptors(Errno::from_io_error(source)) =>
             {
                 Self::NoDescriptors(format!("{error}; raise the limit (ulimit -n)"))
             }
-            OpenError::Bind(_) | OpenError::Interface(_) | OpenError::Socket(_) => {
-                Self::Configuration(error.to_string())
-            }
+            OpenError::Bind(_) | OpenError::Interface(_) => Self::Configuration(error.to_string()),
             OpenError::Refused(refused) => refused.into(),
             OpenError::Random(error) => Self::System {
                 what: "asking the kernel for random numbers (getrandom, /dev/urandom)",

@@ -66,7 +66,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the agent refuses.
-    pub fn open(self, wish: &OpenPort) -> Result<Opened, AgentError> {
+    pub fn open(self, wish: &OpenPort<'_>) -> Result<Opened, AgentError> {
         AgentPort::open(self, wish)
     }
 

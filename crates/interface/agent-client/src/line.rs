@@ -64,7 +64,12 @@ impl Line {
 
     /// Asks, and waits for the answer. [`FdPassError::Closed`] means that the agent has not seen the request.
     pub fn ask(&self, request: &Request) -> Result<Reply, AgentError> {
-        self.say(request)?;
+        self.ask_with(request, &[])
+    }
+
+    /// The same with descriptors beside the request.
+    pub fn ask_with(&self, request: &Request, fds: &[BorrowedFd<'_>]) -> Result<Reply, AgentError> {
+        self.say_with(request, fds)?;
         match self.hear(PATIENCE)? {
             (Answer::Failed(failure), _) => Err(AgentError::Refused(failure)),
             reply => Ok(reply),
@@ -73,8 +78,12 @@ impl Line {
 
     /// Sends a request; [`FdPassError::WouldBlock`] if there is no room for it.
     pub fn say(&self, request: &Request) -> Result<(), AgentError> {
+        self.say_with(request, &[])
+    }
+
+    fn say_with(&self, request: &Request, fds: &[BorrowedFd<'_>]) -> Result<(), AgentError> {
         let datagram = bcl_agent_messages::write(request)?;
-        Ok(fdpass::send(&self.socket, &datagram, &[])?)
+        Ok(fdpass::send(&self.socket, &datagram, fds)?)
     }
 
     /// What the agent has said, if it has.

@@ -1,6 +1,7 @@
 //! A port that the agent has opened for this process.
 
 use std::net::Ipv4Addr;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 use bcl_agent_messages::{Answer, Connection, Key, Progress, Request, Window};
@@ -15,11 +16,9 @@ use crate::queue::RequestQueue;
 
 /// What a port is to be.
 #[derive(Debug, Clone)]
-pub struct OpenPort {
-    /// Address that its packets carry, of an interface that has the MCP.
-    pub node: Ipv4Addr,
-    /// Its number, or any that is free.
-    pub number: Option<u16>,
+pub struct OpenPort<'a> {
+    /// A UDP socket, bound to the address of an interface that has the MCP and to the UDP port of the port's number ([WIRE-1.1]).
+    pub socket: BorrowedFd<'a>,
     /// Size of its ring, a power of two from 64 KiB to 16 MiB, or 1 MiB.
     pub ring_bytes: Option<u32>,
     /// Secret of the job's packets ([WIRE-3.3]).
@@ -33,8 +32,6 @@ pub struct Opened {
     pub port: AgentPort,
     /// Datagrams that were sent together may come to the interface program as one, which it cannot read.
     pub singly: bool,
-    /// Bound to address and UDP port.
-    pub socket: Fd,
     /// The ring, to be mapped: [MCP-6.1].
     pub ring: Fd,
     /// The control page, to be mapped and written: [MCP-6.2].
@@ -70,14 +67,14 @@ pub struct AgentPort {
 }
 
 impl AgentPort {
-    pub(crate) fn open(agent: Agent, wish: &OpenPort) -> Result<Opened, AgentError> {
-        let (answer, fds) = agent.line.ask(&Request::Open {
-            node: wish.node,
-            number: wish.number,
+    pub(crate) fn open(agent: Agent, wish: &OpenPort<'_>) -> Result<Opened, AgentError> {
+        let request = Request::Open {
             ring_bytes: wish.ring_bytes,
             secret: Key(wish.secret),
-        })?;
+        };
+        let (answer, fds) = agent.line.ask_with(&request, &[wish.socket])?;
         let Answer::Opened {
+            node,
             number,
             ring_bytes,
             singly,
@@ -85,18 +82,17 @@ impl AgentPort {
         else {
             return Err(unexpected(&answer));
         };
-        let [socket, ring, control, statistics] = descriptors(fds)?;
+        let [ring, control, statistics] = descriptors(fds)?;
         let port = AgentPort {
             line: Some(agent.line),
             path: agent.path,
-            node: wish.node,
+            node,
             number,
             ring_bytes,
         };
         Ok(Opened {
             port,
             singly,
-            socket,
             ring,
             control,
             statistics,

@@ -1,6 +1,7 @@
 //! What the agent says.
 
 use std::fmt;
+use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,9 @@ pub enum Answer {
     Failed(Failure),
     /// The port; its descriptors come beside.
     Opened {
-        /// Its number.
+        /// Address of the socket that came.
+        node: Ipv4Addr,
+        /// Number of the port that it is for.
         number: u16,
         /// Size of its ring.
         ring_bytes: u32,

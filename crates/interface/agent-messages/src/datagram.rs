@@ -71,8 +71,6 @@ fn check_length<M: Message>(datagram: &[u8]) -> Result<(), Unreadable> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -84,13 +82,8 @@ mod tests {
 
     #[test]
     fn requests_read_as_documented() {
-        let open = format!(
-            r#"{{"open":{{"node":"10.0.0.1","secret":"{}"}}}}"#,
-            "5a".repeat(32)
-        );
+        let open = format!(r#"{{"open":{{"secret":"{}"}}}}"#, "5a".repeat(32));
         let expected = Request::Open {
-            node: Ipv4Addr::new(10, 0, 0, 1),
-            number: None,
             ring_bytes: None,
             secret: Key([0x5a; 32]),
         };

@@ -20,13 +20,8 @@ pub const MEMORY_MAX_BYTES: u64 = 1 << 30;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// A port; the connection is its from then on ([AGENT-4]).
+    /// A port at the UDP socket that comes beside it; the connection is the port's from then on ([AGENT-4]).
     Open {
-        /// Address that the port's packets carry.
-        node: Ipv4Addr,
-        /// Number of the port, or any that is free.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        number: Option<u16>,
         /// Size of the ring.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ring_bytes: Option<u32>,
@@ -76,6 +71,13 @@ pub enum Request {
     Status {},
     /// The same for Prometheus.
     Metrics {},
+}
+
+impl Request {
+    /// How many descriptors come beside it ([AGENT-2.2]).
+    pub fn descriptors(&self) -> usize {
+        usize::from(matches!(self, Self::Open { .. }))
+    }
 }
 
 /// A connection that the MCP is to have ([AGENT-5.1]).

@@ -1,5 +1,7 @@
 //! Refusals for people: what, why, and what to do ([AGENT-2.3]).
 
+use std::io;
+
 use bcl_agent_messages::{Code, Failure};
 
 use crate::tables::TableError;
@@ -36,6 +38,12 @@ pub(crate) fn of_tables(what: impl Into<String>, error: &TableError) -> Failure 
         TableError::System { .. } => (Code::System, "`bcld check` looks for the cause"),
     };
     failure(code, what, error, remedy)
+}
+
+/// What else the system has refused.
+pub(crate) fn system(what: impl Into<String>, error: &io::Error) -> Failure {
+    let remedy = "`bcld check` looks for the cause";
+    failure(Code::System, what, error, remedy)
 }
 
 fn shortened(mut text: String) -> String {

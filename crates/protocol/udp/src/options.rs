@@ -32,8 +32,17 @@ pub(crate) fn set(socket: BorrowedFd<'_>, option: Name, value: libc::c_int) -> i
 }
 
 pub(crate) fn get(socket: BorrowedFd<'_>, option: Name) -> io::Result<libc::c_int> {
-    let mut value: libc::c_int = 0;
-    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    get_bytes(socket, option).map(libc::c_int::from_ne_bytes)
+}
+
+/// Names the network namespace that a socket was made in, until the machine starts anew.
+pub(crate) fn network_of(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    get_bytes(socket, (libc::SOL_SOCKET, libc::SO_NETNS_COOKIE)).map(u64::from_ne_bytes)
+}
+
+fn get_bytes<const N: usize>(socket: BorrowedFd<'_>, option: Name) -> io::Result<[u8; N]> {
+    let mut value = [0; N];
+    let mut len = N as libc::socklen_t;
     // SAFETY: the kernel writes at most `len` bytes, which is the size of `value`.
     let status = unsafe {
         libc::getsockopt(

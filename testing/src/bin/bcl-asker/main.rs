@@ -10,12 +10,17 @@ mod attack;
 use bcl_os::Fd;
 use std::error::Error;
 use std::io::BufRead;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
 use bcl_agent_client::message::{Connection, Window};
 use bcl_agent_client::{Agent, AgentPort, Key, OpenPort, Opened};
+use bcl_testing::agent::free_socket;
+use bcl_wire::udp_port::UDP_BASE;
+use rustix::net::{self, AddressFamily, SocketType};
 
 #[derive(Default)]
 struct Asker {
@@ -97,24 +102,21 @@ impl Asker {
     }
 
     fn open(&mut self, node: &str, number: &str, ring_bytes: Option<u32>) -> Answer {
+        let socket = bind(node.parse()?, number)?;
         let Opened {
             port,
             singly: _,
-            socket,
             ring,
             control,
             statistics,
         } = Agent::connect()?.open(&OpenPort {
-            node: node.parse()?,
-            number: match number {
-                "any" => None,
-                number => Some(number.parse()?),
-            },
+            socket: socket.as_fd(),
             ring_bytes,
             secret: [9; 32],
         })?;
         let number = port.number().to_string();
         self.port = Some(port);
+        let socket = Fd::own(socket.into());
         self.fds.extend([socket, ring, control, statistics]);
         Ok(number)
     }
@@ -134,4 +136,16 @@ impl Asker {
     fn port(&mut self) -> Result<&mut AgentPort, &'static str> {
         self.port.as_mut().ok_or("no port")
     }
+}
+
+/// The socket of a port of this number, or of any. It may have an address that is not this machine's.
+fn bind(node: Ipv4Addr, number: &str) -> Result<UdpSocket, Box<dyn Error>> {
+    if number == "any" {
+        return free_socket(node).ok_or("no UDP port is free".into());
+    }
+    let number: u16 = number.parse()?;
+    let socket = net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    net::sockopt::set_ip_freebind(&socket, true)?;
+    net::bind(&socket, &SocketAddrV4::new(node, UDP_BASE + number))?;
+    Ok(UdpSocket::from(socket))
 }

@@ -8,7 +8,7 @@ use bcl_udp::Socket;
 use bcl_wire::udp_port;
 
 use super::ending::Ended;
-use super::ports::holder_of;
+use super::wish::holder_of;
 use super::{Known, Registry, ServedPort};
 use crate::LOG;
 use crate::ledger::Record;

@@ -1,6 +1,6 @@
 //! What the agent has entered, and for whom.
 //!
-//! In it: `ports` (a port begins, or is resumed), `ending`, `entries` (its connections and windows), `adopt` (what an earlier
+//! In it: `wish` (what port is asked for), `ports` (it begins, or is resumed), `ending`, `entries` (its connections and windows), `adopt` (what an earlier
 //! agent has left) and `status`.
 
 mod adopt;
@@ -8,6 +8,7 @@ mod ending;
 mod entries;
 mod ports;
 mod status;
+mod wish;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,7 +24,8 @@ use crate::obituaries::Obituaries;
 use crate::tables::{Peer, Tables};
 
 use ending::Ended;
-pub use ports::{Client, PortWish};
+pub use ports::Client;
+pub use wish::PortWish;
 
 /// What the server calls a port. No other port is ever called so: their numbers in the tables are given to others once they have
 /// ended, and somebody may have a line to the agent still.

@@ -2,21 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, OwnedFd};
 
-use bcl_agent_messages::{Answer, Code, DEFAULT_RING_BYTES, Failure, InterfaceStatus, RING_BYTES};
+use bcl_agent_messages::{Answer, Code, Failure};
 use bcl_daemon::Watched;
 use bcl_node::PeerCredentials;
-use bcl_types::{FIRST_ASSIGNED_PORT, LAST_REACHABLE_PORT};
-use bcl_udp::route::{Interface, interfaces};
-use bcl_udp::{BindError, Socket};
 use bcl_wire::JobKeys;
 use bcl_wire::udp_port;
 
 use super::ending::Ended;
-use super::{PortId, Registry, ServedPort};
-use crate::failure::{failure, of_tables};
+use super::{PortId, PortWish, Registry, ServedPort};
+use crate::failure::{failure, of_tables, system};
 use crate::ledger::Record;
 use crate::limits::Resource;
 use crate::tables::{PortEntry, PortMaps};
@@ -32,25 +29,13 @@ pub struct Client {
     pub process: io::Result<Watched>,
 }
 
-/// What port it asks for ([AGENT-4]).
-pub struct PortWish {
-    /// Address that the port's packets carry.
-    pub node: Ipv4Addr,
-    /// Its number, or any.
-    pub number: Option<u16>,
-    /// Size of its ring, if not the usual.
-    pub ring_bytes: Option<u32>,
-    /// Secret of the job's packets.
-    pub secret: [u8; 32],
-}
-
 /// What opening a port has come to.
 pub struct NewPort {
     /// What it is called from now on.
     pub id: PortId,
     /// For the program, with `fds` beside it.
     pub answer: Answer,
-    /// Socket, ring, control page, statistics.
+    /// Ring, control page, statistics.
     pub fds: Vec<OwnedFd>,
 }
 
@@ -60,15 +45,16 @@ impl Registry {
     /// # Errors
     /// When the client may not, or the kernel refuses.
     pub fn open(&mut self, client: &Client, wish: &PortWish) -> Result<NewPort, Failure> {
-        let what = match wish.number {
-            Some(number) => format!("open port {}:{number}", wish.node),
-            None => format!("open a port of {}", wish.node),
-        };
+        let what = wish.text();
+        let &PortWish {
+            node,
+            number,
+            ring_bytes,
+            ..
+        } = wish;
         let watched = client.watched(&what)?;
-        let ring_bytes = ring_bytes(&what, wish)?;
-        let interface = self.check_node(&what, wish.node)?;
-        let (socket, number) = bind(&what, wish)?;
-        self.end_forsaken(wish.node, number);
+        let interface = self.check_node(&what, node)?;
+        self.end_forsaken(node, number);
         self.check(&what, client.uid, Resource::Ports, 1)?;
         self.check(&what, client.uid, Resource::RingBytes, ring_bytes.into())?;
 
@@ -92,7 +78,7 @@ impl Registry {
         let record = Record {
             boot: self.ledger.boot().to_owned(),
             index,
-            node: wish.node,
+            node,
             number,
             uid: client.uid,
             process: watched.process,
@@ -122,11 +108,12 @@ impl Registry {
         Ok(NewPort {
             id: self.add(port),
             answer: Answer::Opened {
+                node,
                 number,
                 ring_bytes,
                 singly: self.tables.take_singly(),
             },
-            fds: vec![socket.into(), maps.ring, maps.control, maps.statistics],
+            fds: vec![maps.ring, maps.control, maps.statistics],
         })
     }
 
@@ -168,54 +155,6 @@ impl Registry {
         Ok(*id)
     }
 
-    /// The interface that has this address; the program has to be there.
-    fn check_node(&self, what: &str, node: Ipv4Addr) -> Result<String, Failure> {
-        let wanted = self.tables.interfaces();
-        let holder = holder_of(node).map_err(|error| system(what, &error))?;
-        let Some(holder) = holder else {
-            return Err(failure(
-                Code::Invalid,
-                what,
-                format_args!("{node} is not an address of this machine (see `ip address`)"),
-                "set BCL_NODE or the nodes file to one that is",
-            ));
-        };
-        if wanted.iter().any(|wanted| wanted.name == holder.name) {
-            self.check_interface(what, &holder.name)?;
-            return Ok(holder.name.clone());
-        }
-        Err(failure(
-            Code::Unsupported,
-            what,
-            format_args!(
-                "{node} is on {}, and the interface program on {}",
-                holder.name,
-                InterfaceStatus::list(&wanted)
-            ),
-            format!(
-                "have bcld started with `--interface {}` as well",
-                holder.name
-            ),
-        ))
-    }
-
-    /// Whether the program is at this interface, if it is to be.
-    pub(super) fn check_interface(&self, what: &str, name: &str) -> Result<(), Failure> {
-        let wanted = self.tables.interfaces().into_iter();
-        let missing = wanted
-            .filter(|wanted| wanted.name == name)
-            .find_map(|wanted| wanted.trouble);
-        let Some(trouble) = missing else {
-            return Ok(());
-        };
-        Err(failure(
-            Code::Unsupported,
-            what,
-            format_args!("the interface program is not at {name} now: {trouble}"),
-            "mend that, or wait until the interface is back; until then programs use UDP",
-        ))
-    }
-
     /// The job that a user's ports with this id share, or a number for a new one.
     fn job_of(&self, uid: u32, id: u64, capacity: u32) -> Option<(u32, bool)> {
         let mut records = self.records();
@@ -236,7 +175,7 @@ impl Registry {
         if let Some(keys) = new_job {
             self.tables.enter_job(record.job, keys)?;
         }
-        // Bound by `bind`, so there is one.
+        // Read from its socket, so there is one.
         let udp_port = udp_port::of_port(record.number).unwrap_or_default();
         self.tables.enter_port(&PortEntry {
             index: record.index,
@@ -274,75 +213,4 @@ impl Client {
             failure(Code::NotPermitted, what, why, remedy)
         })
     }
-}
-
-/// The interface that has this address.
-pub(super) fn holder_of(node: Ipv4Addr) -> io::Result<Option<Interface>> {
-    let mut all = interfaces()?.into_iter();
-    Ok(all.find(|own| own.holds(IpAddr::V4(node))))
-}
-
-fn ring_bytes(what: &str, wish: &PortWish) -> Result<u32, Failure> {
-    let bytes = wish.ring_bytes.unwrap_or(DEFAULT_RING_BYTES);
-    if bytes.is_power_of_two() && RING_BYTES.contains(&bytes) {
-        return Ok(bytes);
-    }
-    Err(failure(
-        Code::Invalid,
-        what,
-        format_args!("a ring cannot have {bytes} bytes"),
-        format!(
-            "ask for a power of two from {} to {}",
-            RING_BYTES.start(),
-            RING_BYTES.end()
-        ),
-    ))
-}
-
-fn bind(what: &str, wish: &PortWish) -> Result<(Socket, u16), Failure> {
-    let bind_to = |number| {
-        let udp_port = udp_port::of_port(number).ok_or_else(|| {
-            failure(
-                Code::Invalid,
-                what,
-                format_args!("port {number} cannot be reached from other nodes"),
-                format!("ask for one from 1 to {LAST_REACHABLE_PORT}"),
-            )
-        })?;
-        Ok(Socket::bind(IpAddr::V4(wish.node), udp_port).map(|socket| (socket, number)))
-    };
-    if let Some(number) = wish.number {
-        return bind_to(number)?.map_err(|error| of_socket(what, &error));
-    }
-    for number in FIRST_ASSIGNED_PORT..=LAST_REACHABLE_PORT {
-        match bind_to(number)? {
-            Err(BindError::InUse { .. }) => {}
-            result => return result.map_err(|error| of_socket(what, &error)),
-        }
-    }
-    Err(failure(
-        Code::NoRoom,
-        what,
-        format_args!("all ports from {FIRST_ASSIGNED_PORT} to {LAST_REACHABLE_PORT} are in use"),
-        "close some (`bcl stat` shows them)",
-    ))
-}
-
-/// What can be done about it stands in the error's text.
-fn of_socket(what: &str, error: &BindError) -> Failure {
-    let code = match error {
-        BindError::InUse { .. } => Code::InUse,
-        BindError::NotOurs { .. } | BindError::Reserved { .. } => Code::Invalid,
-        BindError::System { .. } => Code::System,
-    };
-    failure(code, what, error, "")
-}
-
-fn system(what: &str, error: &io::Error) -> Failure {
-    failure(
-        Code::System,
-        what,
-        error,
-        "`bcld check` looks for the cause",
-    )
 }

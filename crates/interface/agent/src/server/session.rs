@@ -61,34 +61,32 @@ impl Session {
             }
             Err(_) => return Turn::Ended,
         };
-        if !received.fds.is_empty() {
-            return self.refuse_for_good("requests carry no descriptors");
-        }
         let request = match read::<Request>(&buffer[..received.len_bytes]) {
             Ok(request) => request,
             Err(error) => return self.refuse_for_good(error),
         };
-        match self.carry_out(request, registry) {
+        let (count, right) = (received.fds.len(), request.descriptors());
+        if count != right {
+            let why = format!("{count} descriptors came beside it, and {right} belong to it");
+            return self.refuse_for_good(why);
+        }
+        match self.carry_out(request, &received.fds, registry) {
             Ok((answer, fds)) => self.answer(&answer, &fds),
             Err(refusal) => self.answer(&Answer::Failed(refusal), &[]),
         }
     }
 
-    fn carry_out(&mut self, request: Request, registry: &mut Registry) -> Result<Reply, Failure> {
+    /// As many descriptors as belong to the request.
+    fn carry_out(
+        &mut self,
+        request: Request,
+        fds: &[impl AsFd],
+        registry: &mut Registry,
+    ) -> Result<Reply, Failure> {
         match request {
-            Request::Open {
-                node,
-                number,
-                ring_bytes,
-                secret,
-            } => {
+            Request::Open { ring_bytes, secret } => {
                 self.has_none("open a port")?;
-                let wish = PortWish {
-                    node,
-                    number,
-                    ring_bytes,
-                    secret: secret.0,
-                };
+                let wish = PortWish::new(fds, ring_bytes, secret.0)?;
                 let new = registry.open(&self.client, &wish)?;
                 self.port = Some(new.id);
                 Ok((new.answer, new.fds))

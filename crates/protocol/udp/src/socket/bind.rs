@@ -6,7 +6,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bcl_os::Fd;
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
@@ -91,18 +90,6 @@ impl Socket {
     pub fn is_taken(local: IpAddr, port: u16) -> bool {
         let bound = open(local).map(|fd| rustix::net::bind(&fd, &SocketAddr::new(local, port)));
         matches!(bound, Ok(Err(Errno::ADDRINUSE)))
-    }
-
-    /// A UDP socket that somebody else has bound, as the node's agent does.
-    ///
-    /// # Errors
-    /// What the system says of a descriptor that is no such socket.
-    pub fn adopt(fd: Fd) -> io::Result<Socket> {
-        let local = name(&fd)?;
-        let flags = rustix::fs::fcntl_getfl(&fd)? | OFlags::NONBLOCK;
-        rustix::fs::fcntl_setfl(&fd, flags)?;
-        let settings = set_up(fd.as_fd(), local.ip())?;
-        Ok(Socket::new(fd, local, None, settings))
     }
 
     pub(super) fn new(fd: Fd, local: SocketAddr, peer: Option<Peer>, settings: Settings) -> Self {
@@ -199,21 +186,6 @@ mod tests {
         // Kept for documentation by RFC 5737: nobody has it.
         let error = Socket::bind([192, 0, 2, 1].into(), 0).unwrap_err();
         assert!(matches!(error, BindError::NotOurs { .. }), "{error}");
-    }
-
-    #[test]
-    fn a_socket_that_was_bound_elsewhere_works_as_our_own() {
-        let bound = std::net::UdpSocket::bind((loopback(), 0)).unwrap();
-        let address = bound.local_addr().unwrap();
-        let mut adopted = Socket::adopt(Fd::own(bound.into())).unwrap();
-        assert_eq!(adopted.local_address(), address);
-        let mut buffers = crate::Buffers::new();
-        assert!(
-            adopted.receive(&mut buffers).unwrap().is_none(),
-            "it blocks"
-        );
-        let file = std::fs::File::open("/dev/null").unwrap();
-        assert!(Socket::adopt(Fd::own(file.into())).is_err());
     }
 
     #[test]

@@ -64,12 +64,6 @@ pub enum OpenError {
     /// The interface program cannot take its packets, as it was to.
     #[error("{0}; or set BCL_DEVICE=auto, with which other nodes are reached all the same, by UDP")]
     Interface(Unavailable),
-    /// Somebody else has the number, as the agent says.
-    #[error(transparent)]
-    InUse(Unavailable),
-    /// The socket that the agent has bound.
-    #[error("cannot use the agent's socket: {0}")]
-    Socket(std::io::Error),
     /// Numbers that nobody can guess.
     #[error("asking the kernel for random numbers: {0}")]
     Random(std::io::Error),
@@ -87,7 +81,7 @@ pub enum OpenError {
 impl OpenError {
     /// Whether another port number is all that is needed.
     pub fn is_in_use(&self) -> bool {
-        matches!(self, Self::Bind(BindError::InUse { .. }) | Self::InUse(_))
+        matches!(self, Self::Bind(BindError::InUse { .. }))
     }
 }
 
@@ -114,9 +108,9 @@ impl Engine {
         let ip = own_ip(&nodes, own);
         let secret = shared.key().packet_secret();
         let mut reach = Reach::Socket(None);
-        let interface = match intercept(ip, own.port, secret, config) {
+        let udp = UdpSource::bind(ip, port)?;
+        let interface = match intercept(ip, &udp, secret, config) {
             Ok(interface) => interface,
-            Err(why) if why.is_in_use() => return Err(OpenError::InUse(why)),
             Err(why) if config.interception == Interception::Always => {
                 return Err(OpenError::Interface(why));
             }
@@ -128,23 +122,15 @@ impl Engine {
         let mut protocol = Config::new(own, wall_clock_ns(), seed()?);
         protocol.dead_after = Span(config.dead_after.as_nanos() as u64);
         protocol.takes_long = config.takes_long;
-        let (interface, udp) = match interface {
-            Some(Intercepted {
-                interface,
-                socket,
-                ring_bytes,
-                takes_singly,
-                takes_own,
-            }) => {
-                protocol.interface_ring_bytes = ring_bytes;
-                protocol.interface_takes_singly = takes_singly;
-                protocol.interface_keeps_streams = config.keeps_streams;
-                reach = Reach::Interface { takes_own };
-                let udp = UdpSource::adopt(socket).map_err(OpenError::Socket)?;
-                (Some(interface), udp)
-            }
-            None => (None, UdpSource::bind(ip, port)?),
-        };
+        let interface = interface.map(|intercepted| {
+            protocol.interface_ring_bytes = intercepted.ring_bytes;
+            protocol.interface_takes_singly = intercepted.takes_singly;
+            protocol.interface_keeps_streams = config.keeps_streams;
+            reach = Reach::Interface {
+                takes_own: intercepted.takes_own,
+            };
+            intercepted.interface
+        });
         Ok(Self {
             endpoint: Endpoint::new(protocol, &secret),
             udp,
@@ -162,10 +148,10 @@ impl Engine {
     }
 }
 
-/// The interface program's side of the port, and its socket, if that is wished.
+/// The interface program's side of the port at a socket, if that is wished.
 fn intercept(
     ip: IpAddr,
-    number: u16,
+    udp: &UdpSource,
     secret: [u8; 32],
     config: NetConfig,
 ) -> Result<Option<Intercepted>, Unavailable> {
@@ -174,7 +160,8 @@ fn intercept(
         Interception::IfPossible => true,
         Interception::Always => false,
     };
-    Interface::open(ip, number, secret, config.dead_after, can_do_without).map(Some)
+    let socket = udp.common();
+    Interface::open(ip, socket, secret, config.dead_after, can_do_without).map(Some)
 }
 
 /// Later ports have larger incarnations, whichever process opens them.

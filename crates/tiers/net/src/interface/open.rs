@@ -1,11 +1,10 @@
 //! The agent opens a port that the interface program takes the packets of.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use bcl_agent_client::message::Code;
 use bcl_agent_client::{Agent, AgentError, OpenPort, Opened};
-use bcl_os::Fd;
 use bcl_os::sync::{AtomicU64, Ordering};
 use bcl_proto::{Span, Time};
 use bcl_xdp::{Control, Counters, Ring};
@@ -47,20 +46,11 @@ pub enum Unavailable {
     },
 }
 
-impl Unavailable {
-    /// Whether another number would do.
-    pub fn is_in_use(&self) -> bool {
-        matches!(self, Self::Agent(AgentError::Refused(failure)) if failure.code == Code::InUse)
-    }
-}
-
 /// A port that the agent has opened.
 #[derive(Debug)]
 pub struct Intercepted {
     /// Its ring, and all else by which it deals with the interface program.
     pub interface: Interface,
-    /// Bound.
-    pub socket: Fd,
     /// Length of the ring.
     pub ring_bytes: usize,
     /// Datagrams have to be sent to it singly.
@@ -70,28 +60,31 @@ pub struct Intercepted {
 }
 
 impl Interface {
-    /// Asks the agent for the port of this number at an address, with the secret of its job's packets.
+    /// Asks the agent for the port of a UDP socket, bound at `ip`, with the secret of its job's packets.
     pub fn open(
         ip: IpAddr,
-        number: u16,
+        socket: BorrowedFd<'_>,
         secret: [u8; 32],
         dead_after: Duration,
         can_do_without: bool,
     ) -> Result<Intercepted, Unavailable> {
-        let IpAddr::V4(ip) = ip else {
+        if ip.is_ipv6() {
             return Err(Unavailable::NotIpv4(ip));
-        };
+        }
         let agent = match can_do_without {
             true => connect_soon()?,
             false => Agent::connect()?,
         };
         let takes_own = agent.interfaces().iter().any(|name| name == LOOPBACK);
-        let opened = agent.open(&wish(ip, number, secret))?;
+        let opened = agent.open(&OpenPort {
+            socket,
+            ring_bytes: None,
+            secret,
+        })?;
         let failed = |what| move |errno| Unavailable::Map { what, errno };
         let Opened {
             port,
             singly: takes_singly,
-            socket,
             ring,
             control,
             statistics,
@@ -111,7 +104,6 @@ impl Interface {
         };
         Ok(Intercepted {
             interface,
-            socket,
             ring_bytes,
             takes_singly,
             takes_own,
@@ -131,13 +123,4 @@ fn connect_soon() -> Result<Agent, Unavailable> {
         HANGS_UNTIL_NS.store(now_ns() + PAUSE_NS, Ordering::Relaxed);
     }
     Ok(agent?)
-}
-
-fn wish(node: Ipv4Addr, number: u16, secret: [u8; 32]) -> OpenPort {
-    OpenPort {
-        node,
-        number: Some(number),
-        ring_bytes: None,
-        secret,
-    }
 }

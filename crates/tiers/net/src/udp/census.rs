@@ -1,11 +1,11 @@
-//! Who most packets come from, of any number of senders, with room for a few (Misra and Gries, "Finding repeated elements", 1982).
+//! Who most packets come from or go to, of any number of peers, with room for a few (Misra and Gries, "Finding repeated elements", 1982).
 
 use std::net::SocketAddr;
 
-/// Finds all that send more than a third.
+/// Finds all that have more than a third.
 const CANDIDATES: usize = 2;
 
-/// What has come from senders that nothing else counts.
+/// What peers have that nothing else counts.
 #[derive(Debug, Default)]
 pub struct Census {
     candidates: [Option<Candidate>; CANDIDATES],
@@ -19,12 +19,12 @@ struct Candidate {
 
 impl Census {
     #[inline]
-    pub fn count(&mut self, from: SocketAddr) {
+    pub fn count(&mut self, peer: SocketAddr) {
         let mut known = self.candidates.iter_mut().flatten();
-        if let Some(known) = known.find(|candidate| candidate.address == from) {
+        if let Some(known) = known.find(|candidate| candidate.address == peer) {
             known.votes += 1;
         } else {
-            self.count_new(from);
+            self.count_new(peer);
         }
     }
 
@@ -42,7 +42,7 @@ impl Census {
         }
     }
 
-    /// Who has sent most, and how much at least; begins anew.
+    /// Who has most, and how much at least; begins anew.
     pub fn take_first(&mut self) -> Option<(SocketAddr, u32)> {
         let candidates = std::mem::take(self).candidates;
         let first = candidates.into_iter().flatten();

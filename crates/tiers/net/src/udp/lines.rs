@@ -1,7 +1,8 @@
-//! Sockets for the few peers that most packets come from: what goes by a connected socket spares the kernel the routes.
+//! Sockets for the few peers that most packets come from or go to: what goes by a connected socket spares the kernel the routes.
 //!
 //! Each socket more is one more to look at, which costs each packet half a look. So only one that has a good part of all packets
-//! gets one, and while packets come by one socket the others are looked at less often.
+//! gets one, and while packets come by one socket the others are looked at less often. What a peer sends may come past the sockets,
+//! by the interface program: so both ways count.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +18,8 @@ use crate::engine::Look;
 
 /// At most so many peers have one.
 const LINES_MAX: usize = 2;
-/// So many arrivals decide who has one: whoever has this part of them gets one, and who has less than that loses it.
+/// So many calls that have sent or received decide who has one: whoever has this part of them gets one, and who has less than
+/// that loses it.
 const WINDOW: u32 = 256;
 const ENOUGH: u32 = WINDOW / 4;
 const TOO_FEW: u32 = WINDOW / 16;
@@ -47,10 +49,10 @@ pub struct Lines {
     in_a_row: u32,
     looks: u32,
     quiet_looks: u32,
-    /// Who sends to the common socket.
+    /// Who uses the common socket.
     strangers: Census,
     /// Since the lines were chosen last.
-    arrivals: u32,
+    calls: u32,
     next_choice: Time,
 }
 
@@ -58,7 +60,7 @@ pub struct Lines {
 struct Line {
     socket: Socket,
     peer: SocketAddr,
-    arrivals: u32,
+    calls: u32,
 }
 
 impl Lines {
@@ -73,7 +75,7 @@ impl Lines {
             looks: 0,
             quiet_looks: 0,
             strangers: Census::default(),
-            arrivals: 0,
+            calls: 0,
             next_choice: Time(0),
         })
     }
@@ -112,11 +114,17 @@ impl Lines {
         self.lines.iter().any(|line| line.peer == peer)
     }
 
-    /// The socket for what is sent to `peer`, if it has one of its own.
+    /// Something is sent to `peer`: by which socket, if it has one of its own.
     #[inline]
-    pub fn to(&mut self, peer: SocketAddr) -> Option<&mut Socket> {
+    pub fn send_to(&mut self, peer: SocketAddr) -> Option<&mut Socket> {
+        self.calls += 1;
         let mut lines = self.lines.iter_mut();
-        Some(&mut lines.find(|line| line.peer == peer)?.socket)
+        let Some(line) = lines.find(|line| line.peer == peer) else {
+            self.strangers.count(peer);
+            return None;
+        };
+        line.calls += 1;
+        Some(&mut line.socket)
     }
 
     pub fn sockets(&self) -> impl Iterator<Item = &Socket> + Clone {
@@ -168,20 +176,20 @@ impl Lines {
             false => 0,
         };
         self.current = place;
-        self.arrivals += 1;
+        self.calls += 1;
         match place.checked_sub(1).and_then(|at| self.lines.get_mut(at)) {
-            Some(line) => line.arrivals += 1,
+            Some(line) => line.calls += 1,
             None => self.strangers.count(from),
         }
     }
 
-    /// Whether enough has come for the lines to be chosen anew.
+    /// Whether enough has come and gone for the lines to be chosen anew.
     #[inline]
     pub fn are_due(&self) -> bool {
-        self.arrivals >= WINDOW
+        self.calls >= WINDOW
     }
 
-    /// Chooses, of those who have sent since the last time, who has a line from now on; returns the sockets of those who have
+    /// Chooses, of those whom packets have come from or gone to since the last time, who has a line from now on; returns the sockets of those who have
     /// none any more. Nothing new comes to these.
     pub fn choose(
         &mut self,
@@ -189,9 +197,9 @@ impl Lines {
         common: &Socket,
         is_peer: impl Fn(SocketAddr) -> bool,
     ) -> Vec<Socket> {
-        self.arrivals = 0;
+        self.calls = 0;
         let stranger = self.strangers.take_first();
-        let mut retired = self.retire(|line| line.arrivals < TOO_FEW);
+        let mut retired = self.retire(|line| line.calls < TOO_FEW);
         if let Some((peer, votes)) = stranger
             && votes >= ENOUGH
             && now >= self.next_choice
@@ -200,22 +208,20 @@ impl Lines {
         {
             self.next_choice = now + PAUSE;
             if self.lines.len() == LINES_MAX {
-                let least = self.lines.iter().map(|line| line.arrivals).min();
-                retired.extend(
-                    self.retire(|line| Some(line.arrivals) == least && line.arrivals < votes),
-                );
+                let least = self.lines.iter().map(|line| line.calls).min();
+                retired.extend(self.retire(|line| Some(line.calls) == least && line.calls < votes));
             }
             if self.lines.len() < LINES_MAX {
-                self.make(common, peer);
+                self.make(common, &retired, peer);
             }
         }
-        self.lines.iter_mut().for_each(|line| line.arrivals = 0);
+        self.lines.iter_mut().for_each(|line| line.calls = 0);
         retired
     }
 
     /// If there can be none, as for want of descriptors, the common socket does as well.
-    fn make(&mut self, common: &Socket, peer: SocketAddr) {
-        let there = [common].into_iter().chain(self.sockets());
+    fn make(&mut self, common: &Socket, retired: &[Socket], peer: SocketAddr) {
+        let there = [common].into_iter().chain(self.sockets()).chain(retired);
         let Ok(socket) = Socket::connect_beside(there, peer) else {
             return;
         };
@@ -225,7 +231,7 @@ impl Lines {
         self.lines.push(Line {
             socket,
             peer,
-            arrivals: 0,
+            calls: 0,
         });
     }
 

@@ -1,17 +1,15 @@
 //! A source of packets: the UDP sockets of a port. What leaves goes by them as well.
 //!
-//! There is one for everybody, and one for each of the few peers that most packets come from ([`lines`]), which [`census`] finds.
+//! There is one for everybody, and one for each of the few peers that most packets come from or go to ([`lines`]), which [`census`] finds.
 
 mod census;
 mod lines;
 #[cfg(test)]
 mod tests;
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use bcl_os::Fd;
 use bcl_os::fork::outlast_children;
 use bcl_proto::{Endpoint, Path, Time, Upcalls};
 use bcl_udp::{BindError, Buffers, Datagram, Manner, SendError, Socket, Trouble};
@@ -27,7 +25,7 @@ const LAST_LOOKS: usize = 64;
 pub struct UdpSource {
     /// For everybody.
     common: Socket,
-    /// For some peers alone. A socket that the agent has bound is root's, and nothing of ours can stand beside it.
+    /// For some peers alone.
     lines: Option<Lines>,
     buffers: Buffers,
 }
@@ -42,13 +40,9 @@ impl UdpSource {
         })
     }
 
-    /// A socket that the agent has bound.
-    pub fn adopt(socket: Fd) -> io::Result<Self> {
-        Ok(Self {
-            common: Socket::adopt(socket)?,
-            lines: None,
-            buffers: Buffers::new(),
-        })
+    /// The socket for everybody.
+    pub fn common(&self) -> BorrowedFd<'_> {
+        self.common.as_fd()
     }
 
     /// Readable when there is something to receive; the second only while somebody [listens](Self::listen).
@@ -113,10 +107,13 @@ impl UdpSource {
     /// No peer's packets come this way: those that take them in front of it need them one by one.
     #[inline]
     pub fn stop_coalescing(&mut self) {
-        self.common.stop_coalescing();
+        let lines = self.lines.iter_mut().flat_map(Lines::sockets_mut);
+        lines
+            .chain([&mut self.common])
+            .for_each(Socket::stop_coalescing);
     }
 
-    /// Gives sockets of their own to peers that send much, and takes them from those that do so no longer. What had come to
+    /// Gives sockets of their own to peers that there is much traffic with, and takes them from those that do so no longer. What had come to
     /// those is received now.
     #[cold]
     fn choose_lines(&mut self, now: Time, endpoint: &mut Endpoint, up: &mut impl Upcalls) -> usize {
@@ -150,7 +147,7 @@ impl UdpSource {
         batch: &[Datagram<'_>],
         manner: Manner,
     ) -> Result<usize, SendError> {
-        let line = self.lines.as_mut().and_then(|lines| lines.to(to));
+        let line = self.lines.as_mut().and_then(|lines| lines.send_to(to));
         line.unwrap_or(&mut self.common).send_as(to, batch, manner)
     }
 

@@ -88,6 +88,30 @@ fn whoever_sends_most_has_a_line_and_loses_it_to_another() {
     assert_eq!(world.who_has_lines(), [2]);
 }
 
+/// What it sends comes by the interface program.
+#[test]
+fn whoever_most_is_sent_to_has_a_line_too() {
+    let mut world = World::new(2);
+    let [first, second] = [0, 1].map(|peer| world.address(peer));
+    for _ in 0..256 {
+        assert!(world.lines.send_to(first).is_none());
+    }
+    assert!(world.lines.are_due());
+    world.choose();
+    assert_eq!(world.who_has_lines(), [0]);
+    for _ in 0..256 {
+        let line = world.lines.send_to(first);
+        assert!(line.is_some());
+    }
+    world.choose();
+    assert_eq!(world.who_has_lines(), [0]);
+    for _ in 0..256 {
+        assert!(world.lines.send_to(second).is_none());
+    }
+    world.choose();
+    assert_eq!(world.who_has_lines(), [1]);
+}
+
 #[test]
 fn among_many_that_send_alike_nobody_has_one() {
     let mut world = World::new(12);
