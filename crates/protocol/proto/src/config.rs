@@ -3,7 +3,6 @@
 use bcl_types::{Address, LONG_SYSTEM_MAX, SYSTEM_MAX};
 use bcl_wire::Answerer;
 
-use crate::connection::streaming::Shares;
 use crate::time::Span;
 
 /// Settings of an endpoint. [`Config::new`] gives the usual ones.
@@ -47,13 +46,9 @@ impl Config {
         self.interface_ring_bytes > 0
     }
 
-    /// What of a peer's packets are a stream, which is left to the socket.
-    pub(crate) fn streams(&self) -> Option<Shares> {
-        let shares = match self.interface_takes_singly {
-            true => Shares::BEHIND_DRIVER,
-            false => Shares::IN_DRIVER,
-        };
-        (self.has_interface() && !self.interface_keeps_streams).then_some(shares)
+    /// Whether what of a peer's packets comes in a stream is left to the socket.
+    pub(crate) fn leaves_streams(&self) -> bool {
+        self.has_interface() && self.interface_takes_singly && !self.interface_keeps_streams
     }
 
     /// Longest system message that it takes. An interface program has no room for long ones.

@@ -337,10 +337,17 @@ fn one_by_one(world: &mut World, messages: u32) {
     }
 }
 
+fn behind_driver(seed: u64, keeps_streams: bool) -> World {
+    connected(World::with_front_that(seed, |front| {
+        front.takes_singly = true;
+        front.keeps_streams = keeps_streams;
+    }))
+}
+
 // MCP-1.6
 #[test]
 fn a_stream_is_left_to_the_socket_and_what_comes_singly_is_not() {
-    let mut world = set_up(10);
+    let mut world = behind_driver(10, false);
     let id = world.front().entered[0];
     one_by_one(&mut world, 1_000);
     assert!(!is_without(&world, WhyNot::Streams));
@@ -364,7 +371,7 @@ fn a_stream_is_left_to_the_socket_and_what_comes_singly_is_not() {
 
 #[test]
 fn who_changes_between_both_is_tried_less_and_less_often() {
-    let mut world = set_up(11);
+    let mut world = behind_driver(11, false);
     for _ in 0..40 {
         stream(&mut world, 1_000);
         one_by_one(&mut world, 600);
@@ -374,10 +381,9 @@ fn who_changes_between_both_is_tried_less_and_less_often() {
 }
 
 #[test]
-fn a_port_that_is_to_keep_streams_does() {
-    let mut world = connected(World::with_front_that(12, |front| {
-        front.keeps_streams = true
-    }));
-    stream(&mut world, 1_000);
-    assert!(!is_without(&world, WhyNot::Streams));
+fn a_port_that_is_to_keep_streams_does_and_so_does_one_in_a_driver() {
+    for mut world in [behind_driver(12, true), set_up(12)] {
+        stream(&mut world, 1_000);
+        assert!(!is_without(&world, WhyNot::Streams));
+    }
 }

@@ -226,10 +226,10 @@ impl Connection {
     /// A sequenced packet has come: whether the peer's come in a stream.
     #[inline]
     pub(super) fn judge(&mut self, now: Time, common: &Common) -> bool {
-        let Some(shares) = common.config.streams() else {
+        if !common.config.leaves_streams() {
             return false;
-        };
-        self.streaming.on_packet(now, common.away, shares);
+        }
+        self.streaming.on_packet(now, common.away);
         self.streaming.is_stream()
     }
 }

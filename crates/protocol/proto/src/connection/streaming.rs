@@ -2,7 +2,7 @@
 //!
 //! An interface program saves a lone packet the way through the kernel and its receiver a system call. It takes packets one
 //! by one, though, and on virtual interfaces the sender's processor does its work; what comes in a stream the kernel hands
-//! over many at a time.
+//! over many at a time. In the driver the program keeps them: the kernel gets them one by one as well, after it.
 
 use crate::time::{Span, Time};
 
@@ -11,26 +11,10 @@ const WINDOW: u16 = 256;
 /// Where more packets come than one in so long they follow closely.
 const SPACING: Span = Span::from_us(10);
 
-/// Which part of a window, in 256ths, follows others closely where a stream begins, and where it ends.
-#[derive(Debug, Clone, Copy)]
-pub struct Shares {
-    begins: u16,
-    ends: u16,
-}
-
-impl Shares {
-    /// Behind the kernel's driver, where two packets in a row take longer than by the socket: messages of two packets are a
-    /// stream.
-    pub const BEHIND_DRIVER: Self = Self {
-        begins: 103,
-        ends: 52,
-    };
-    /// In the driver: messages of five.
-    pub const IN_DRIVER: Self = Self {
-        begins: 192,
-        ends: 154,
-    };
-}
+/// So many of a window follow others closely where a stream begins, and so many where it ends: behind the kernel's driver two
+/// packets in a row take longer than by the socket, so that messages of two packets are a stream.
+const BEGINS: u16 = 103;
+const ENDS: u16 = 52;
 
 /// How the peer's sequenced packets come.
 #[derive(Debug, Default)]
@@ -49,7 +33,7 @@ pub struct Streaming {
 impl Streaming {
     /// One has come; `away` as in [`Common`](crate::common::Common).
     #[inline]
-    pub fn on_packet(&mut self, now: Time, away: Span, shares: Shares) {
+    pub fn on_packet(&mut self, now: Time, away: Span) {
         let passed = self.slack + now.since(self.last_at);
         self.slack = passed.min(away.max(SPACING));
         self.last_at = now;
@@ -62,11 +46,7 @@ impl Streaming {
         self.may_be_answered = false;
         self.packets += 1;
         if self.packets == WINDOW {
-            let bound = if self.is_stream {
-                shares.ends
-            } else {
-                shares.begins
-            };
+            let bound = if self.is_stream { ENDS } else { BEGINS };
             self.is_stream = self.close >= bound;
             (self.packets, self.close) = (0, 0);
         }
@@ -90,14 +70,14 @@ mod tests {
     use super::*;
 
     /// Messages of so many packets 1 us apart, each the answer to one of ours if they are, else with a pause between.
-    fn judge(packets: u64, pause_us: u64, answer: bool, shares: Shares) -> bool {
+    fn judge(packets: u64, pause_us: u64, answer: bool) -> bool {
         let (mut streaming, mut now) = (Streaming::default(), Time(0));
         for _ in 0..WINDOW {
             if answer {
                 streaming.on_sent();
             }
             for _ in 0..packets {
-                streaming.on_packet(now, Span::ZERO, shares);
+                streaming.on_packet(now, Span::ZERO);
                 now += Span::from_us(1);
             }
             now += Span::from_us(pause_us);
@@ -107,19 +87,13 @@ mod tests {
 
     #[test]
     fn what_is_answered_or_comes_seldom_is_no_stream() {
-        for shares in [Shares::BEHIND_DRIVER, Shares::IN_DRIVER] {
-            assert!(!judge(1, 5, true, shares) && !judge(1, 10, false, shares));
-            assert!(judge(1, 1, false, shares) && judge(64, 100, true, shares));
-        }
+        assert!(!judge(1, 5, true) && !judge(1, 10, false));
+        assert!(judge(1, 1, false) && judge(64, 100, true));
     }
 
     #[test]
-    fn how_many_packets_a_message_may_have_depends_on_where_the_interface_program_is() {
-        for (packets, behind, inside) in [(2, true, false), (3, true, false), (6, true, true)] {
-            let judged = |shares| judge(packets, 10, true, shares);
-            assert_eq!(judged(Shares::BEHIND_DRIVER), behind, "{packets}");
-            assert_eq!(judged(Shares::IN_DRIVER), inside, "{packets}");
-        }
+    fn messages_of_two_packets_are_a_stream() {
+        assert!(judge(2, 10, true) && judge(6, 10, true));
     }
 
     /// What is found together after a while may have come singly meanwhile.
@@ -130,7 +104,7 @@ mod tests {
             for _ in 0..u64::from(WINDOW) {
                 now += Span::from_ms(1);
                 for _ in 0..packets {
-                    streaming.on_packet(now, Span::from_ms(1), Shares::BEHIND_DRIVER);
+                    streaming.on_packet(now, Span::from_ms(1));
                 }
             }
             streaming.is_stream()
@@ -146,7 +120,7 @@ mod tests {
             for packet in 0..WINDOW {
                 let gap = if packet < close { 1 } else { 20 };
                 now += Span::from_us(gap);
-                streaming.on_packet(now, Span::ZERO, Shares::BEHIND_DRIVER);
+                streaming.on_packet(now, Span::ZERO);
             }
             streaming.is_stream()
         };
