@@ -1,8 +1,9 @@
-//! A second process of this program: the partner of a measurement.
+//! A process beside this one, as the partner of a measurement: it goes with this one.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::interrupt;
 /// How long a partner may take to tidy up before it is killed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A running partner. It never outlives this process, however that ends.
+/// A running process of ours. It never outlives this one, however that ends.
 #[derive(Debug)]
 pub struct Partner {
     child: Child,
@@ -44,20 +45,27 @@ impl Partner {
             .map_err(|error| Failure::system("find this program's own file", error))?;
         let mut command = Command::new(program);
         command.args(arguments).env("BCL_JOB_KEY", key.to_hex());
+        prepare(&mut command)?;
+        Self::spawn(command).map_err(|error| Failure::system("start a partner process", error))
+    }
+
+    /// Starts any program, silent but for its errors. Call from the main thread, too.
+    pub fn spawn(mut command: Command) -> io::Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         die_with_this_process(&mut command);
-        prepare(&mut command)?;
-        let child = command
-            .spawn()
-            .map_err(|error| Failure::system("start a partner process", error))?;
+        let child = command.spawn()?;
         let pidfd = Pid::from_raw(child.id() as i32)
             .ok_or(Errno::SRCH)
-            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))
-            .map_err(|errno| Failure::system("watch the partner process", errno))?;
+            .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()))?;
         let pidfd = Arc::new(pidfd);
         let for_signals = Arc::clone(&pidfd);
         interrupt::on_exit(move || stop(&for_signals));
         Ok(Self { child, pidfd })
+    }
+
+    /// Its errors, if they were to come here.
+    pub fn take_errors(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
     }
 
     /// How it ended, if it has.

@@ -42,18 +42,55 @@ fn namespaces_are_two_hosts() {
     assert!(node.names().is_empty());
 }
 
+/// Each with an agent; `cargo build -p bcl-agent` builds it, and so do the tests of the workspace.
+#[test]
+fn what_agents_of_its_own_are_worth_is_measured_in_each_mode() {
+    if !can_make_networks() {
+        return;
+    }
+    let node = Node::new();
+    for (bench, mode) in [
+        ("latency", "generic"),
+        ("bandwidth", "auto"),
+        ("rate", "native"),
+        ("rma", "native"),
+    ] {
+        let words = format!(
+            "perf {bench} --device xdp --hosts netns --mode {mode} --json --size 8,10000 --iterations 20 --wait adaptive"
+        );
+        let output = finish(bcl(&node, &words).spawn().unwrap());
+        assert!(output.status.success(), "{bench}: {}", text(&output));
+        let lines = String::from_utf8(output.stdout).unwrap();
+        assert!(lines.lines().count() >= 2);
+        for line in lines.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(
+                (&line["hosts"], &line["device"]),
+                (&2.into(), &"xdp".into())
+            );
+        }
+    }
+    assert!(node.names().is_empty());
+    let output = finish(bcl(&node, "perf rate --mode native").spawn().unwrap());
+    assert!(text(&output).contains("--device xdp --hosts netns"));
+}
+
 #[test]
 fn whatever_ends_the_command_nothing_is_left() {
     if !can_make_networks() {
         return;
     }
-    for ending in [libc::SIGINT, libc::SIGKILL] {
+    let [udp, xdp] = ["", " --device xdp"];
+    let [int, kill] = [libc::SIGINT, libc::SIGKILL];
+    for (ending, device) in [(int, udp), (kill, udp), (int, xdp), (kill, xdp)] {
         let node = Node::new();
-        let mut child = bcl(&node, &format!("{ENDLESS} --hosts netns"))
+        let mut child = bcl(&node, &format!("{ENDLESS} --hosts netns{device}"))
             .spawn()
             .unwrap();
         await_line(&mut child);
-        let partner = children(child.id())[0];
+        let others = children(child.id());
+        assert_eq!(others.len(), if device == xdp { 3 } else { 1 });
+        let sockets = format!("bcl-perf-{}-", child.id());
         signal(child.id(), ending);
         if ending == libc::SIGINT {
             assert_eq!(finish(child).status.code(), Some(128 + ending));
@@ -61,7 +98,10 @@ fn whatever_ends_the_command_nothing_is_left() {
         } else {
             child.wait().unwrap();
         }
-        eventually("the partner ends", || !is_running(partner));
+        let is_any_left = || others.iter().copied().any(is_running);
+        eventually("partner and agents end", || !is_any_left());
+        let mut left = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+        assert!(left.all(|left| !left.file_name().to_string_lossy().starts_with(&sockets)));
     }
 }
 

@@ -55,6 +55,10 @@ pub struct Options {
     /// (as root).
     #[arg(long, value_enum, value_name = "WHICH")]
     pub hosts: Option<Hosts>,
+    /// Where the program at the interfaces is that takes the packets, with --device xdp --hosts netns: in the driver, behind
+    /// it, or what the agent chooses. Both hosts get an agent then.
+    #[arg(long, value_enum, default_value_t = Mode::Auto)]
+    pub mode: Mode,
     #[command(flatten)]
     pub shell: ShellOptions,
     /// How long messages are copied: `auto` lets the kernel copy once where it is permitted, `stream` always
@@ -123,6 +127,13 @@ fn device(text: &str) -> std::result::Result<DeviceChoice, String> {
 #[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]
 pub enum Hosts {
     Netns,
+}
+
+#[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    Auto,
+    Native,
+    Generic,
 }
 
 #[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]
@@ -203,7 +214,20 @@ impl Bench {
                 bcl::SYSTEM_MAX
             )));
         }
+        if options.mode != Mode::Auto && options.agents().is_none() {
+            return Err(Failure::usage(
+                "--mode is for agents that are started for the measurement: use it with --device xdp --hosts netns",
+            ));
+        }
         Ok(())
+    }
+}
+
+impl Options {
+    /// How the program is attached at the interfaces of hosts that are made for the measurement, if it is to be.
+    pub fn agents(&self) -> Option<Mode> {
+        let is_wished = self.hosts.is_some() && self.device.0 == Some(Device::Xdp);
+        is_wished.then_some(self.mode)
     }
 }
 

@@ -7,7 +7,7 @@ use bcl_launch::{RemoteProcess, allowed_cores};
 
 use super::arguments::{Copy, Hosts, Options, Wait};
 use super::endpoint::{Endpoint, Word};
-use super::netns;
+use super::netns::{self, There};
 use crate::cores;
 use crate::failure::{Failure, Result};
 use crate::spawn::Partner;
@@ -19,6 +19,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Met {
     pub end: Endpoint,
     pub partner: Watched,
+    /// Where the partner is, if that was made for it.
+    pub there: Option<There>,
 }
 
 /// The partner, wherever it runs.
@@ -56,7 +58,11 @@ pub fn as_initiator(options: &Options) -> Result<Met> {
     let mut port = port_options(options).key(key.clone());
     let mut there = None;
     if options.hosts == Some(Hosts::Netns) {
-        let (number, other_end) = netns::enter()?;
+        let (number, other_end) = netns::enter(options.agents())?;
+        if let Some(agent) = other_end.agent() {
+            // SAFETY: the only other thread waits for signals, and reads no variables.
+            unsafe { std::env::set_var("BCL_AGENT", agent) };
+        }
         port = port.node(number);
         there = Some(other_end);
     }
@@ -66,7 +72,11 @@ pub fn as_initiator(options: &Options) -> Result<Met> {
     let met = wait_for_partner(&mut port, &mut partner)?;
     let mut end = Endpoint::new(port, met.peer, cores.polling);
     (end.device, end.copy) = (met.device, met.copy);
-    Ok(Met { end, partner })
+    Ok(Met {
+        end,
+        partner,
+        there,
+    })
 }
 
 /// It gets our own arguments, and where we are.
@@ -74,7 +84,7 @@ fn start_partner(
     options: &Options,
     own: Address,
     key: &JobKey,
-    there: Option<&netns::There>,
+    there: Option<&There>,
 ) -> Result<Watched> {
     let address = ["--partner".into(), own.to_string().into()];
     let arguments = std::env::args_os().skip(1).chain(address);

@@ -1,5 +1,6 @@
 //! `bcl perf`: what two processes get out of BCL on this machine.
 
+mod agent;
 mod arguments;
 mod bandwidth;
 mod endpoint;
@@ -42,7 +43,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
 fn measure(bench: &Bench) -> Result<()> {
     let options = bench.options();
-    let Met { mut end, partner } = meet::as_initiator(options)?;
+    // The port is closed before the agent goes that has opened it.
+    let Met {
+        there: _there,
+        partner,
+        mut end,
+    } = meet::as_initiator(options)?;
     let mut report = Report::begin(bench, &end)?;
     let outcome = match bench {
         Bench::Latency(_) => latency::measure(options, &mut end, &mut report),

@@ -4,11 +4,14 @@
 //! these end, and the link goes with them.
 
 use std::io;
+use std::path::Path;
 use std::process::Command;
 
 use bcl::NodeId;
 use bcl_netns::{Block, Host};
 
+use super::agent::Agent;
+use super::arguments::Mode;
 use crate::failure::{Failure, Result};
 
 /// The two ends of the link.
@@ -18,21 +21,35 @@ const ENDS: [&str; 2] = ["bcl0", "bcl1"];
 pub struct There {
     host: Host,
     number: NodeId,
+    /// Of the partner's host, and of this one.
+    agents: Option<[Agent; 2]>,
 }
 
-/// Moves this thread, and what it starts, to a network of its own with one end of the link. Call before any port
-/// is open. Returns the node number there, and where the other end is.
-pub fn enter() -> Result<(NodeId, There)> {
-    make().map_err(|error| match error.kind() {
+/// Moves this thread, and what it starts, to a network of its own with one end of the link, and starts agents at both if they
+/// are wished. Call before any port is open. Returns the node number there, and where the other end is.
+pub fn enter(agents: Option<Mode>) -> Result<(NodeId, There)> {
+    let (own, mut there) = make().map_err(explain)?;
+    if let Some(mode) = agents {
+        let mut near = Agent::start(ENDS[0], mode, None)?;
+        let mut far = Agent::start(ENDS[1], mode, Some(&there.host))?;
+        near.await_ready()?;
+        far.await_ready()?;
+        there.agents = Some([far, near]);
+    }
+    Ok((own, there))
+}
+
+fn explain(error: io::Error) -> Failure {
+    match error.kind() {
         io::ErrorKind::PermissionDenied => Failure::new(
             "cannot make network namespaces: that takes root (or CAP_SYS_ADMIN): use sudo, or measure a real host \
              with --host NAME",
         ),
-        io::ErrorKind::NotFound => {
-            Failure::new("cannot make network namespaces: there is no program 'ip' (Debian: iproute2)")
-        }
+        io::ErrorKind::NotFound => Failure::new(
+            "cannot make network namespaces: there is no program 'ip' (Debian: iproute2)",
+        ),
         _ => Failure::system("make two hosts", error),
-    })
+    }
 }
 
 fn make() -> io::Result<(NodeId, There)> {
@@ -41,13 +58,27 @@ fn make() -> io::Result<(NodeId, There)> {
     let [own, number] = [1, 2].map(|number| NodeId(block.v4(0, number)));
     here.join((ENDS[0], own.0.into()), &host, (ENDS[1], number.0.into()))?;
     here.enter()?;
-    Ok((own, There { host, number }))
+    let there = There {
+        host,
+        number,
+        agents: None,
+    };
+    Ok((own, there))
 }
 
 impl There {
+    /// Where the agent of this host listens, if there is one.
+    pub fn agent(&self) -> Option<&Path> {
+        let [_, near] = self.agents.as_ref()?;
+        Some(near.socket())
+    }
+
     /// Has a command run at the other end, with the node number of that.
     pub fn adopt(&self, command: &mut Command) -> Result<()> {
         command.env("BCL_NODE", self.number.to_string());
+        if let Some([far, _]) = &self.agents {
+            command.env("BCL_AGENT", far.socket());
+        }
         let adopted = self.host.adopt(command);
         adopted.map_err(|error| Failure::system("give the partner a network", error))
     }
