@@ -1,8 +1,11 @@
 //! Where the two ends of a measurement run: on one node, or on two hosts.
 
+use std::io;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::process::Command;
 
+use bcl_testing::agent::Agent;
 use bcl_testing::netns::{Cluster, Faults};
 
 use crate::command;
@@ -10,21 +13,40 @@ use crate::cores::{Cores, Place};
 use crate::error::{Result, system};
 use crate::work::Wire;
 
+/// Where no agent listens.
+const NO_AGENT: &str = "/nobody/agent.sock";
+
 /// One node, or two hosts, with the cores that a measurement may use.
 pub struct Site {
     /// The cores, whichever the hosts.
     pub cores: Cores,
+    /// Before the hosts, which they end before.
+    agents: Option<[Agent; 2]>,
     hosts: Option<Cluster>,
 }
 
 impl Site {
-    /// One node, or two hosts with `wire` between them.
+    /// One node, or two hosts with `wire` between them, and with agents that attach their program in this `mode`, if any.
     ///
     /// # Errors
-    /// When hosts cannot be made here.
-    pub fn prepare(wire: Option<Wire>, cores: Cores) -> Result<Self> {
+    /// When hosts cannot be made here, or there is no `bcld` beside this program.
+    pub fn prepare(wire: Option<Wire>, mode: Option<&str>, cores: Cores) -> Result<Self> {
         let hosts = wire.map(join).transpose()?;
-        Ok(Self { cores, hosts })
+        let agents = match (&hosts, mode) {
+            (Some(hosts), Some(mode)) => Some(start_agents(hosts, mode)?),
+            _ => None,
+        };
+        Ok(Self {
+            cores,
+            agents,
+            hosts,
+        })
+    }
+
+    /// Where the agent listens that the process of that rank is to ask; there may be nobody.
+    pub fn agent(&self, rank: usize) -> PathBuf {
+        let agents = self.agents.as_ref();
+        agents.map_or_else(|| NO_AGENT.into(), |agents| agents[rank % 2].socket())
     }
 
     /// Whether the ends are on two hosts.
@@ -75,13 +97,26 @@ fn join(wire: Wire) -> Result<Cluster> {
     Ok(hosts)
 }
 
+fn start_agents(hosts: &Cluster, mode: &str) -> Result<[Agent; 2]> {
+    let own = std::env::current_exe().map_err(system("find", "this program"))?;
+    let program = own.with_file_name("bcld");
+    if !program.exists() {
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        return Err(system("find", "the agent (`make build` builds it)")(
+            missing,
+        ));
+    }
+    let options = ["--interface", "eth0", "--mode", mode];
+    Ok([0, 1].map(|host| Agent::of(&program, &hosts.host(host).namespace, &options)))
+}
+
 #[test]
 fn both_ends_of_a_node_are_at_home() {
     let cores = Cores {
         first: 0,
         second: 1,
     };
-    let site = Site::prepare(None, cores).unwrap();
+    let site = Site::prepare(None, None, cores).unwrap();
     assert_eq!(site.address(0), site.address(1));
     assert!(!command::describe(&site.command(1, "true")).contains("netns"));
 }

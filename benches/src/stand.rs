@@ -67,8 +67,8 @@ impl Stand {
             let jobs = self.jobs.as_ref().expect("only works of MPI ask for jobs");
             return jobs.measure(library, runs_on, work, effort).map_err(reason);
         }
-        let site = Site::prepare(work.wire, self.cores).map_err(reason)?;
-        if subject == Subject::Bcl {
+        let site = Site::prepare(work.wire, subject.mode(), self.cores).map_err(reason)?;
+        if subject.is_bcl() {
             return ours::measure(work, &site, effort).map_err(reason);
         }
         self.measure_one(subject, work.kind, &site, effort)

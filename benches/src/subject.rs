@@ -5,8 +5,12 @@ use std::fmt;
 /// One of those measured side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// This project, without MPI.
+    /// This project, without MPI and without an agent.
     Bcl,
+    /// The same on hosts whose agents have attached their program in the driver.
+    BclNative,
+    /// The same behind the driver.
+    BclGeneric,
     /// MPICH 4.3 on our libfabric provider.
     MpichOnBcl,
     /// The same on libfabric's `tcp`.
@@ -58,6 +62,8 @@ impl Subject {
     pub fn name(self) -> &'static str {
         match self {
             Subject::Bcl => "BCL",
+            Subject::BclNative => "BCL, xdp native",
+            Subject::BclGeneric => "BCL, xdp generic",
             Subject::MpichOnBcl => "MPICH 4.3.2 on bcl",
             Subject::MpichOnTcp => "MPICH 4.3.2 on tcp",
             Subject::MpichOwn => "MPICH 4.3.2, its own",
@@ -101,9 +107,26 @@ impl Subject {
         })
     }
 
+    /// Whether it is this project, without MPI.
+    pub fn is_bcl(self) -> bool {
+        matches!(
+            self,
+            Subject::Bcl | Subject::BclNative | Subject::BclGeneric
+        )
+    }
+
+    /// The mode in which the agents of its hosts attach their program, if it has some.
+    pub fn mode(self) -> Option<&'static str> {
+        match self {
+            Subject::BclNative => Some("native"),
+            Subject::BclGeneric => Some("generic"),
+            _ => None,
+        }
+    }
+
     /// Whether it is this project, with MPI or without.
     pub fn is_ours(self) -> bool {
-        self == Subject::Bcl || self.job().is_some_and(|(_, runs_on)| runs_on == "bcl")
+        self.is_bcl() || self.job().is_some_and(|(_, runs_on)| runs_on == "bcl")
     }
 
     /// Whether it shows what the machine can do rather than what someone reaches.

@@ -47,13 +47,20 @@ impl Agent {
 
     /// `bcld` in a network namespace, with these options.
     pub fn inside(namespace: &str, options: &[&str]) -> Self {
-        Self::start_as(words_inside(namespace).into(), options)
+        Self::of(&program("bcld-kernel"), namespace, options)
     }
 
-    /// The same, started as systemd does, which waits until it is told that the agent is ready.
+    /// A `bcld` of one's own choice in a network namespace, with these options.
+    pub fn of(program: &Path, namespace: &str, options: &[&str]) -> Self {
+        Self::start_as(words_inside(namespace, program).into(), options)
+    }
+
+    /// The same as [`inside`](Self::inside), started as systemd does, which waits until it is told that the agent is ready.
     pub fn awaited_inside(namespace: &str, options: &[&str]) -> Self {
         let awaited = ["env", "NOTIFY_SOCKET=@nobody-of-bcl"].map(str::to_owned);
-        let words = awaited.into_iter().chain(words_inside(namespace));
+        let words = awaited
+            .into_iter()
+            .chain(words_inside(namespace, &program("bcld-kernel")));
         Self::start_as(words.collect(), options)
     }
 
@@ -240,9 +247,9 @@ pub fn group() -> u32 {
     }
 }
 
-fn words_inside(namespace: &str) -> [String; 3] {
+fn words_inside(namespace: &str, program: &Path) -> [String; 3] {
     let net = format!("--net=/run/netns/{namespace}");
-    ["nsenter".to_owned(), net, text(&program("bcld-kernel"))]
+    ["nsenter".to_owned(), net, text(program)]
 }
 
 fn text(path: &Path) -> String {

@@ -69,6 +69,7 @@ fn measure_at(
             // Hosts do not share their folders, and without a key of its own a job stays on its node.
             folder.push(rank.to_string());
             command.env("BCL_JOB_KEY", JOB_KEY);
+            command.env("BCL_AGENT", site.agent(rank));
         }
         let arguments = rank::Arguments {
             work,

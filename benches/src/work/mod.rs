@@ -94,6 +94,19 @@ const fn mark(text: &'static str, compare: Compare, factor: f64, reference: Refe
     }
 }
 
+const fn mark_of(
+    subject: Subject,
+    text: &'static str,
+    compare: Compare,
+    factor: f64,
+    reference: Reference,
+) -> Mark {
+    Mark {
+        subject: Some(subject),
+        ..mark(text, compare, factor, reference)
+    }
+}
+
 /// The rows of `make bench`, in the order of the issues.
 pub fn of_bcl() -> impl Iterator<Item = &'static Work> {
     node::WORKS.iter().chain(network::WORKS)

@@ -1,10 +1,11 @@
-//! Between two hosts: section 7 of issue 3 as a table, with the marks of issue 40.
+//! Between two hosts: section 7 of issue 3 as a table, with the marks of issues 40 and 45.
 
 use super::Compare::{Above, AtLeast, AtMost};
 use super::Reference::Best;
-use super::{Kind, Mark, Wire, Work, mark};
+use super::{Kind, Mark, Wire, Work, mark, mark_of};
 use crate::subject::Subject::{
-    self, Bcl, KernelTcp, LibfabricTcp, LibfabricUdp, RawTcp, RawUdp, RawUdpUnconnected, UcxTcp,
+    self, Bcl, BclGeneric, BclNative, KernelTcp, LibfabricTcp, LibfabricUdp, RawTcp, RawUdp,
+    RawUdpUnconnected, UcxTcp,
 };
 
 /// A network that loses nothing, and nothing on the way that might.
@@ -19,16 +20,35 @@ const STREAM: Kind = Kind::Stream {
     size_bytes: 1 << 20,
     in_flight: 4,
 };
-const STREAM_SUBJECTS: &[Subject] = &[Bcl, UcxTcp, LibfabricTcp, KernelTcp];
+const STREAM_SUBJECTS: &[Subject] = &[Bcl, BclNative, BclGeneric, UcxTcp, LibfabricTcp, KernelTcp];
+/// A veth takes no program in its driver at such an MTU.
+const WIDE_STREAM_SUBJECTS: &[Subject] = &[Bcl, BclGeneric, UcxTcp, LibfabricTcp, KernelTcp];
 const NARROW_MARKS: &[Mark] = &[
     mark("1.2x UCX tcp", AtLeast, 1.2, Best(&[UcxTcp])),
     mark("above libfabric tcp", Above, 1.0, Best(&[LibfabricTcp])),
+    NATIVE_AS_FAST,
+    GENERIC_AS_FAST,
 ];
 const WIDE_MARKS: &[Mark] = &[
     mark("above UCX tcp", Above, 1.0, Best(&[UcxTcp])),
     mark("above libfabric tcp", Above, 1.0, Best(&[LibfabricTcp])),
+    GENERIC_AS_FAST,
 ];
 const LOSSY_MARKS: &[Mark] = &[mark("above kernel TCP", Above, 1.0, Best(&[KernelTcp]))];
+
+/// A host that gets an agent has nothing slower than without.
+const NATIVE_AS_FAST: Mark = mark_of(BclNative, "native as udp", AtLeast, 0.95, Best(&[Bcl]));
+const GENERIC_AS_FAST: Mark = mark_of(BclGeneric, "generic as udp", AtLeast, 0.95, Best(&[Bcl]));
+const NATIVE_AS_QUICK: Mark = mark_of(BclNative, "native as udp", AtMost, 1.05, Best(&[Bcl]));
+const GENERIC_AS_QUICK: Mark = mark_of(BclGeneric, "generic as udp", AtMost, 1.05, Best(&[Bcl]));
+
+/// Messages of several packets.
+const LONGER_SUBJECTS: &[Subject] = &[Bcl, BclNative, BclGeneric, UcxTcp];
+const LONGER_MARKS: &[Mark] = &[
+    mark("as UCX tcp", AtMost, 1.0, Best(&[UcxTcp])),
+    NATIVE_AS_QUICK,
+    GENERIC_AS_QUICK,
+];
 
 /// The rows.
 pub const WORKS: &[Work] = &[
@@ -40,6 +60,8 @@ pub const WORKS: &[Work] = &[
         wire: Some(WIRE),
         subjects: &[
             Bcl,
+            BclNative,
+            BclGeneric,
             UcxTcp,
             LibfabricTcp,
             LibfabricUdp,
@@ -57,7 +79,41 @@ pub const WORKS: &[Work] = &[
                 0.35,
                 Best(&[LibfabricUdp]),
             ),
+            mark_of(
+                BclNative,
+                "native 0.55x UCX tcp",
+                AtMost,
+                0.55,
+                Best(&[UcxTcp]),
+            ),
+            mark_of(
+                BclGeneric,
+                "generic 0.7x UCX tcp",
+                AtMost,
+                0.7,
+                Best(&[UcxTcp]),
+            ),
+            NATIVE_AS_QUICK,
+            GENERIC_AS_QUICK,
         ],
+    },
+    Work {
+        name: "net-latency-3000",
+        title: "hosts: 3,000 B one way",
+        unit: "us",
+        kind: Kind::Latency { size_bytes: 3_000 },
+        wire: Some(WIRE),
+        subjects: LONGER_SUBJECTS,
+        marks: LONGER_MARKS,
+    },
+    Work {
+        name: "net-latency-8k",
+        title: "hosts: 8 KiB one way",
+        unit: "us",
+        kind: Kind::Latency { size_bytes: 8_192 },
+        wire: Some(WIRE),
+        subjects: LONGER_SUBJECTS,
+        marks: LONGER_MARKS,
     },
     Work {
         name: "net-rate-8",
@@ -65,8 +121,26 @@ pub const WORKS: &[Work] = &[
         unit: "M/s",
         kind: Kind::Rate,
         wire: Some(WIRE),
-        subjects: &[Bcl, UcxTcp],
-        marks: &[mark("above UCX tcp", Above, 1.0, Best(&[UcxTcp]))],
+        subjects: &[Bcl, BclNative, BclGeneric, UcxTcp],
+        marks: &[
+            mark("above UCX tcp", Above, 1.0, Best(&[UcxTcp])),
+            mark_of(
+                BclNative,
+                "native 3x UCX tcp",
+                AtLeast,
+                3.0,
+                Best(&[UcxTcp]),
+            ),
+            mark_of(
+                BclGeneric,
+                "generic 3x UCX tcp",
+                AtLeast,
+                3.0,
+                Best(&[UcxTcp]),
+            ),
+            NATIVE_AS_FAST,
+            GENERIC_AS_FAST,
+        ],
     },
     Work {
         name: "net-stream-1500",
@@ -83,7 +157,7 @@ pub const WORKS: &[Work] = &[
         unit: "MB/s",
         kind: STREAM,
         wire: Some(WIDE_WIRE),
-        subjects: STREAM_SUBJECTS,
+        subjects: WIDE_STREAM_SUBJECTS,
         marks: WIDE_MARKS,
     },
     lossy(

@@ -43,11 +43,11 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
 fn measure(bench: &Bench) -> Result<()> {
     let options = bench.options();
-    // The port is closed before the agent goes that has opened it.
+    // First the partner goes, then the port, then the agent that has opened it.
     let Met {
         there: _there,
-        partner,
         mut end,
+        partner,
     } = meet::as_initiator(options)?;
     let mut report = Report::begin(bench, &end)?;
     let outcome = match bench {
