@@ -66,6 +66,24 @@ pub enum Reference {
     OtherWork(&'static str),
 }
 
+impl Mark {
+    /// The same, asked of somebody else than the first of the work.
+    const fn of(self, subject: Subject) -> Self {
+        Self {
+            subject: Some(subject),
+            ..self
+        }
+    }
+
+    /// The same at one size.
+    const fn at(self, size_bytes: usize) -> Self {
+        Self {
+            size_bytes: Some(size_bytes),
+            ..self
+        }
+    }
+}
+
 impl Work {
     /// Whether a smaller figure is the better one.
     pub fn less_is_better(&self) -> bool {
@@ -91,19 +109,6 @@ const fn mark(text: &'static str, compare: Compare, factor: f64, reference: Refe
         compare,
         factor,
         reference,
-    }
-}
-
-const fn mark_of(
-    subject: Subject,
-    text: &'static str,
-    compare: Compare,
-    factor: f64,
-    reference: Reference,
-) -> Mark {
-    Mark {
-        subject: Some(subject),
-        ..mark(text, compare, factor, reference)
     }
 }
 

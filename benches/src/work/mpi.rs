@@ -2,7 +2,7 @@
 
 use super::Compare::{AtLeast, AtMost, Below};
 use super::Reference::Best;
-use super::{Compare, Kind, Mark, Reference, Series, Wire, Work, mark};
+use super::{Kind, Mark, Reference, Series, Wire, Work, mark};
 use crate::subject::Subject::{
     self, Bcl, DebianOpenMpiOnBcl, DebianOpenMpiOnTcp, MpichOnBcl, MpichOnTcp, MpichOwn,
     OpenMpiOnBcl, OpenMpiOnUcx, OpenMpiOwn,
@@ -25,13 +25,7 @@ const STREAM_OF_NODE: Kind = Kind::BySize(Series::Stream { in_flight: 1 });
 const BETWEEN_HOSTS: &[Subject] = &[MpichOnBcl, Bcl, MpichOnTcp];
 const IN_NODE: &[Subject] = &[MpichOnBcl, Bcl, MpichOwn];
 
-const NEAR_RAW: Mark = mark_at(
-    LONG,
-    "1 MiB: at least 0.95x raw BCL",
-    AtLeast,
-    0.95,
-    Best(&[Bcl]),
-);
+const NEAR_RAW: Mark = mark("1 MiB: at least 0.95x raw BCL", AtLeast, 0.95, Best(&[Bcl])).at(LONG);
 const FASTER_THAN_TCP: &[Mark] = &[mark(
     "below MPICH on tcp at every size",
     Below,
@@ -59,10 +53,7 @@ const NEAR_SHARED_MEMORY: &[Mark] = &[
         3.0,
         SHARED_MEMORY,
     ),
-    Mark {
-        subject: Some(OpenMpiOnBcl),
-        ..mark("Open MPI: the same", AtMost, 3.0, SHARED_MEMORY)
-    },
+    mark("Open MPI: the same", AtMost, 3.0, SHARED_MEMORY).of(OpenMpiOnBcl),
 ];
 
 /// The rows.
@@ -75,14 +66,8 @@ pub const WORKS: &[Work] = &[
         wire: Some(WIRE),
         subjects: BETWEEN_HOSTS,
         marks: &[
-            mark_at(
-                SHORT,
-                "8 B: at most 1.30x raw BCL",
-                AtMost,
-                1.30,
-                Best(&[Bcl]),
-            ),
-            mark_at(SHORT, "8 B: 0.8x tcp", AtMost, 0.8, Best(&[MpichOnTcp])),
+            mark("8 B: at most 1.30x raw BCL", AtMost, 1.30, Best(&[Bcl])).at(SHORT),
+            mark("8 B: 0.8x tcp", AtMost, 0.8, Best(&[MpichOnTcp])).at(SHORT),
         ],
     },
     Work {
@@ -103,7 +88,7 @@ pub const WORKS: &[Work] = &[
         subjects: BETWEEN_HOSTS,
         marks: &[
             NEAR_RAW,
-            mark_at(LONG, "1 MiB: 1.5x tcp", AtLeast, 1.5, Best(&[MpichOnTcp])),
+            mark("1 MiB: 1.5x tcp", AtLeast, 1.5, Best(&[MpichOnTcp])).at(LONG),
         ],
     },
     Work {
@@ -113,13 +98,13 @@ pub const WORKS: &[Work] = &[
         kind: LATENCY,
         wire: None,
         subjects: &[OpenMpiOnBcl, Bcl, OpenMpiOnUcx, OpenMpiOwn],
-        marks: &[mark_at(
-            SHORT,
+        marks: &[mark(
             "8 B: 1.5x UCX shared memory",
             AtMost,
             1.5,
             Best(&[OpenMpiOnUcx]),
-        )],
+        )
+        .at(SHORT)],
     },
     Work {
         name: "mpi-node-latency",
@@ -128,13 +113,7 @@ pub const WORKS: &[Work] = &[
         kind: LATENCY,
         wire: None,
         subjects: IN_NODE,
-        marks: &[mark_at(
-            SHORT,
-            "8 B: 1.3x MPICH's own",
-            AtMost,
-            1.3,
-            Best(&[MpichOwn]),
-        )],
+        marks: &[mark("8 B: 1.3x MPICH's own", AtMost, 1.3, Best(&[MpichOwn])).at(SHORT)],
     },
     Work {
         name: "mpi-node-stream",
@@ -143,13 +122,13 @@ pub const WORKS: &[Work] = &[
         kind: STREAM_OF_NODE,
         wire: None,
         subjects: IN_NODE,
-        marks: &[mark_at(
-            LONG,
+        marks: &[mark(
             "1 MiB: at least MPICH's own",
             AtLeast,
             1.0,
             Best(&[MpichOwn]),
-        )],
+        )
+        .at(LONG)],
     },
     Work {
         name: "mpi-hosts-rate-8",
@@ -225,19 +204,6 @@ pub const WORKS: &[Work] = &[
         "collectives",
     ),
 ];
-
-const fn mark_at(
-    size_bytes: usize,
-    text: &'static str,
-    compare: Compare,
-    factor: f64,
-    reference: Reference,
-) -> Mark {
-    Mark {
-        size_bytes: Some(size_bytes),
-        ..mark(text, compare, factor, reference)
-    }
-}
 
 const fn collective(name: &'static str, title: &'static str, series: Series) -> Work {
     Work {

@@ -2,7 +2,7 @@
 
 use super::Compare::{Above, AtLeast, AtMost};
 use super::Reference::Best;
-use super::{Kind, Mark, Wire, Work, mark, mark_of};
+use super::{Kind, Mark, Wire, Work, mark};
 use crate::subject::Subject::{
     self, Bcl, BclGeneric, BclNative, KernelTcp, LibfabricTcp, LibfabricUdp, RawTcp, RawUdp,
     RawUdpUnconnected, UcxTcp,
@@ -37,10 +37,10 @@ const WIDE_MARKS: &[Mark] = &[
 const LOSSY_MARKS: &[Mark] = &[mark("above kernel TCP", Above, 1.0, Best(&[KernelTcp]))];
 
 /// A host that gets an agent has nothing slower than without.
-const NATIVE_AS_FAST: Mark = mark_of(BclNative, "native as udp", AtLeast, 0.95, Best(&[Bcl]));
-const GENERIC_AS_FAST: Mark = mark_of(BclGeneric, "generic as udp", AtLeast, 0.95, Best(&[Bcl]));
-const NATIVE_AS_QUICK: Mark = mark_of(BclNative, "native as udp", AtMost, 1.05, Best(&[Bcl]));
-const GENERIC_AS_QUICK: Mark = mark_of(BclGeneric, "generic as udp", AtMost, 1.05, Best(&[Bcl]));
+const NATIVE_AS_FAST: Mark = mark("native as udp", AtLeast, 0.95, Best(&[Bcl])).of(BclNative);
+const GENERIC_AS_FAST: Mark = mark("generic as udp", AtLeast, 0.95, Best(&[Bcl])).of(BclGeneric);
+const NATIVE_AS_QUICK: Mark = mark("native as udp", AtMost, 1.05, Best(&[Bcl])).of(BclNative);
+const GENERIC_AS_QUICK: Mark = mark("generic as udp", AtMost, 1.05, Best(&[Bcl])).of(BclGeneric);
 
 /// Messages of several packets.
 const LONGER_SUBJECTS: &[Subject] = &[Bcl, BclNative, BclGeneric, UcxTcp];
@@ -79,20 +79,8 @@ pub const WORKS: &[Work] = &[
                 0.35,
                 Best(&[LibfabricUdp]),
             ),
-            mark_of(
-                BclNative,
-                "native 0.55x UCX tcp",
-                AtMost,
-                0.55,
-                Best(&[UcxTcp]),
-            ),
-            mark_of(
-                BclGeneric,
-                "generic 0.7x UCX tcp",
-                AtMost,
-                0.7,
-                Best(&[UcxTcp]),
-            ),
+            mark("native 0.55x UCX tcp", AtMost, 0.55, Best(&[UcxTcp])).of(BclNative),
+            mark("generic 0.7x UCX tcp", AtMost, 0.7, Best(&[UcxTcp])).of(BclGeneric),
             NATIVE_AS_QUICK,
             GENERIC_AS_QUICK,
         ],
@@ -124,20 +112,8 @@ pub const WORKS: &[Work] = &[
         subjects: &[Bcl, BclNative, BclGeneric, UcxTcp],
         marks: &[
             mark("above UCX tcp", Above, 1.0, Best(&[UcxTcp])),
-            mark_of(
-                BclNative,
-                "native 3x UCX tcp",
-                AtLeast,
-                3.0,
-                Best(&[UcxTcp]),
-            ),
-            mark_of(
-                BclGeneric,
-                "generic 3x UCX tcp",
-                AtLeast,
-                3.0,
-                Best(&[UcxTcp]),
-            ),
+            mark("native 3x UCX tcp", AtLeast, 3.0, Best(&[UcxTcp])).of(BclNative),
+            mark("generic 3x UCX tcp", AtLeast, 3.0, Best(&[UcxTcp])).of(BclGeneric),
             NATIVE_AS_FAST,
             GENERIC_AS_FAST,
         ],

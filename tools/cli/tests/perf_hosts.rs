@@ -19,6 +19,23 @@ fn can_make_networks() -> bool {
     bcl_netns::hosts::<1>().is_some()
 }
 
+/// A short measurement between two hosts, moved by this device.
+fn is_measured(node: &Node, bench: &str, more: &str, device: &str) {
+    let words = format!(
+        "perf {bench} --hosts netns{more} --json --size 8,10000 --iterations 20 --wait adaptive"
+    );
+    let output = finish(bcl(node, &words).spawn().unwrap());
+    assert!(output.status.success(), "{bench}: {}", text(&output));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert!(lines.lines().count() >= 2);
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["hosts"], 2);
+        assert_eq!(line["device"], device);
+    }
+    assert!(node.names().is_empty());
+}
+
 #[test]
 fn namespaces_are_two_hosts() {
     if !can_make_networks() {
@@ -26,20 +43,8 @@ fn namespaces_are_two_hosts() {
     }
     let node = Node::new();
     for bench in ["latency", "bandwidth", "rate", "rma"] {
-        let words = format!(
-            "perf {bench} --hosts netns --json --size 8,10000 --iterations 20 --wait adaptive"
-        );
-        let output = finish(bcl(&node, &words).spawn().unwrap());
-        assert!(output.status.success(), "{bench}: {}", text(&output));
-        let lines = String::from_utf8(output.stdout).unwrap();
-        assert!(lines.lines().count() >= 2);
-        for line in lines.lines() {
-            let line: Value = serde_json::from_str(line).unwrap();
-            assert_eq!(line["hosts"], 2);
-            assert_eq!(line["device"], "udp");
-        }
+        is_measured(&node, bench, "", "udp");
     }
-    assert!(node.names().is_empty());
 }
 
 /// Each with an agent; `cargo build -p bcl-agent` builds it, and so do the tests of the workspace.
@@ -55,22 +60,8 @@ fn what_agents_of_its_own_are_worth_is_measured_in_each_mode() {
         ("rate", "native"),
         ("rma", "native"),
     ] {
-        let words = format!(
-            "perf {bench} --device xdp --hosts netns --mode {mode} --json --size 8,10000 --iterations 20 --wait adaptive"
-        );
-        let output = finish(bcl(&node, &words).spawn().unwrap());
-        assert!(output.status.success(), "{bench}: {}", text(&output));
-        let lines = String::from_utf8(output.stdout).unwrap();
-        assert!(lines.lines().count() >= 2);
-        for line in lines.lines() {
-            let line: Value = serde_json::from_str(line).unwrap();
-            assert_eq!(
-                (&line["hosts"], &line["device"]),
-                (&2.into(), &"xdp".into())
-            );
-        }
+        is_measured(&node, bench, &format!(" --device xdp --mode {mode}"), "xdp");
     }
-    assert!(node.names().is_empty());
     let output = finish(bcl(&node, "perf rate --mode native").spawn().unwrap());
     assert!(text(&output).contains("--device xdp --hosts netns"));
 }

@@ -107,10 +107,7 @@ impl UdpSource {
     /// No peer's packets come this way: those that take them in front of it need them one by one.
     #[inline]
     pub fn stop_coalescing(&mut self) {
-        let lines = self.lines.iter_mut().flat_map(Lines::sockets_mut);
-        lines
-            .chain([&mut self.common])
-            .for_each(Socket::stop_coalescing);
+        self.sockets_mut().for_each(Socket::stop_coalescing);
     }
 
     /// Gives sockets of their own to peers that there is much traffic with, and takes them from those that do so no longer. What had come to
@@ -151,6 +148,11 @@ impl UdpSource {
         line.unwrap_or(&mut self.common).send_as(to, batch, manner)
     }
 
+    fn sockets_mut(&mut self) -> impl Iterator<Item = &mut Socket> {
+        let lines = self.lines.iter_mut().flat_map(Lines::sockets_mut);
+        lines.chain([&mut self.common])
+    }
+
     #[inline]
     pub fn has_reports(&self) -> bool {
         let mut lines = self.lines.iter().flat_map(Lines::sockets);
@@ -160,8 +162,7 @@ impl UdpSource {
     /// What the network has said of packets that were sent. Not proof of anything: the protocol asks the peer.
     #[cold]
     pub fn take_reports(&mut self, now: Time, endpoint: &mut Endpoint, up: &mut impl Upcalls) {
-        let lines = self.lines.iter_mut().flat_map(Lines::sockets_mut);
-        for socket in lines.chain([&mut self.common]) {
+        for socket in self.sockets_mut() {
             while let Some(report) = socket.next_report() {
                 match report.trouble {
                     Trouble::TooLarge { .. } => endpoint.on_route(now, report.to.ip(), up),
