@@ -1,6 +1,5 @@
 //! Where the two ends of a measurement run: on one node, or on two hosts.
 
-use std::io;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -29,7 +28,7 @@ impl Site {
     /// One node, or two hosts with `wire` between them, and with agents that attach their program in this `mode`, if any.
     ///
     /// # Errors
-    /// When hosts cannot be made here, or there is no `bcld` beside this program.
+    /// When hosts cannot be made here, or the `bcld` beside this program does not start.
     pub fn prepare(wire: Option<Wire>, mode: Option<&str>, cores: Cores) -> Result<Self> {
         let hosts = wire.map(join).transpose()?;
         let agents = match (&hosts, mode) {
@@ -100,14 +99,12 @@ fn join(wire: Wire) -> Result<Cluster> {
 fn start_agents(hosts: &Cluster, mode: &str) -> Result<[Agent; 2]> {
     let own = std::env::current_exe().map_err(system("find", "this program"))?;
     let program = own.with_file_name("bcld");
-    if !program.exists() {
-        let missing = io::Error::from(io::ErrorKind::NotFound);
-        return Err(system("find", "the agent (`make build` builds it)")(
-            missing,
-        ));
-    }
     let options = ["--interface", "eth0", "--mode", mode];
-    Ok([0, 1].map(|host| Agent::of(&program, &hosts.host(host).namespace, &options)))
+    let start = |host: usize| {
+        let agent = Agent::of(&program, &hosts.host(host).namespace, &options);
+        agent.map_err(system("start", "an agent (`make build` builds bcld)"))
+    };
+    Ok([start(0)?, start(1)?])
 }
 
 #[test]

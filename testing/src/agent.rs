@@ -1,7 +1,7 @@
 //! An agent of one's own: `bcld` in a host's namespace, or one with tables of files.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -47,12 +47,17 @@ impl Agent {
 
     /// `bcld` in a network namespace, with these options.
     pub fn inside(namespace: &str, options: &[&str]) -> Self {
-        Self::of(&program("bcld-kernel"), namespace, options)
+        Self::of(&program("bcld-kernel"), namespace, options).expect("the agent gets ready")
     }
 
     /// A `bcld` of one's own choice in a network namespace, with these options.
-    pub fn of(program: &Path, namespace: &str, options: &[&str]) -> Self {
-        Self::start_as(words_inside(namespace, program).into(), options)
+    ///
+    /// # Errors
+    /// When it does not get ready, with what it says.
+    pub fn of(program: &Path, namespace: &str, options: &[&str]) -> io::Result<Self> {
+        let mut agent = Self::prepare(words_inside(namespace, program).into(), options);
+        agent.try_start()?;
+        Ok(agent)
     }
 
     /// The same as [`inside`](Self::inside), started as systemd does, which waits until it is told that the agent is ready.
@@ -65,19 +70,24 @@ impl Agent {
     }
 
     fn start_as(words: Vec<String>, options: &[&str]) -> Self {
+        let mut agent = Self::prepare(words, options);
+        agent.start();
+        agent
+    }
+
+    /// Its folder, and how it is to be started.
+    fn prepare(words: Vec<String>, options: &[&str]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("bcl-test-agent-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir(&folder).expect("a temporary folder can be made");
-        let mut agent = Self {
+        Self {
             folder,
             words,
             options: options.iter().map(|option| (*option).to_owned()).collect(),
             running: None,
-        };
-        agent.start();
-        agent
+        }
     }
 
     /// The command of the agent, with all options.
@@ -108,16 +118,24 @@ impl Agent {
 
     /// Starts the agent and waits until it is ready.
     pub fn start(&mut self) {
-        let mut child = self.command().spawn().expect("the agent starts");
+        self.try_start().expect("the agent gets ready");
+    }
+
+    fn try_start(&mut self) -> io::Result<()> {
+        let mut child = self.command().spawn()?;
         let stderr = child.stderr.take().expect("it is a pipe");
         let mut stderr = BufReader::new(stderr);
-        let mut line = String::new();
-        while !line.contains("ready at") {
-            line.clear();
-            let read = stderr.read_line(&mut line).expect("it writes text");
-            assert_ne!(read, 0, "the agent has ended: {:?}", child.wait());
+        let mut said = String::new();
+        let mut line = 0;
+        while !said[line..].contains("ready at") {
+            line = said.len();
+            if stderr.read_line(&mut said)? == 0 {
+                let status = child.wait()?;
+                return Err(io::Error::other(format!("it has ended, {status}: {said}")));
+            }
         }
         self.running = Some((child, stderr));
+        Ok(())
     }
 
     /// Kills the agent.

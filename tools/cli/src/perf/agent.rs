@@ -49,7 +49,7 @@ impl Agent {
         unsafe { command.pre_exec(|| Ok(hide()?)) };
         let mut process = Partner::spawn(command).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Failure::new(
-                "there is no agent: 'bcld' is neither beside this program nor in PATH (README: \"The xdp device\")",
+                "there is no agent: 'bcld' is neither beside this program nor in PATH (README: \"The agent\")",
             ),
             _ => Failure::system("start the agent 'bcld'", error),
         })?;
