@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bcl::job::{Spawn, Spawned};
 use bcl::{Address, Event, Job, Port, PortOptions, Which};
-use common::{Node, await_line, eventually, finish, is_running, signal, text};
+use common::{Node, await_line, eventually, finish, is_asleep, is_running, signal, text};
 use namespaces::Namespaces;
 
 /// What a test's own program does in a job: `BCL_TEST_PART` says which.
@@ -265,9 +265,10 @@ fn a_host_whose_helper_has_gone_while_nothing_ran_there_is_reached_again() {
         (own.parse().unwrap(), helper.parse().unwrap())
     };
     let (child, helper) = start("first");
-    // The helper has seen its end: nobody is left to wait for it.
+    // The helper has seen its end, since nobody is left to wait for it, and has told the launcher of it.
     let is_there = |pid: u32| std::path::Path::new("/proc").join(pid.to_string()).exists();
     eventually("the child has gone", || !is_there(child));
+    eventually("the helper waits again", || is_asleep(helper));
     signal(helper, libc::SIGKILL);
     eventually("the helper has gone", || !is_running(helper));
     let (_, other) = start("second");

@@ -173,12 +173,18 @@ pub fn signal(pid: u32, signal: libc::c_int) {
 
 /// Whether a process is there and not just waiting to be reaped.
 pub fn is_running(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(") ")
-        .next()
-        .and_then(|rest| rest.chars().next());
-    state.is_some_and(|state| state != 'Z')
+    state(pid).is_some_and(|state| state != 'Z')
+}
+
+/// Whether a process has done all it had to do, and waits for more.
+pub fn is_asleep(pid: u32) -> bool {
+    state(pid) == Some('S')
+}
+
+/// As the kernel has it: `R`, `S`, `Z`...; none if there is no such process.
+fn state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(") ").next()?.chars().next()
 }
 
 /// The children of a process.
