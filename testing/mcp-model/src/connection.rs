@@ -15,7 +15,7 @@ const TOGETHER: u32 = 8;
 const SELECTIVE: u32 = 256;
 
 /// What the program has the agent enter ([MCP-1.5]).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Entry {
     /// The program's number of the connection, which the peer's packets bear; not 0.
     pub id: u32,
@@ -25,6 +25,8 @@ pub struct Entry {
     pub ours: CheckKey,
     /// All of the peer's sequenced packets before this were taken.
     pub expected: u32,
+    /// What has become of its operations, by slot, if it has asked for any.
+    pub outcomes: Vec<Option<Outcome>>,
 }
 
 /// As the agent takes over what an endpoint wants entered.
@@ -35,6 +37,7 @@ impl From<Entering> for Entry {
             theirs: CheckKey::from_bytes(&wanted.theirs),
             ours: CheckKey::from_bytes(&wanted.ours),
             expected: wanted.expected,
+            outcomes: wanted.outcomes,
         }
     }
 }
@@ -50,13 +53,15 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub fn new(entry: Entry) -> Self {
+    pub fn new(mut entry: Entry) -> Self {
+        let mut outcomes = std::mem::take(&mut entry.outcomes);
+        outcomes.resize(SLOTS.into(), None);
         Self {
-            entry,
             window: ReceiveWindow::new(entry.expected),
             due: 0,
             refused: None,
-            outcomes: vec![None; usize::from(SLOTS)],
+            outcomes,
+            entry,
         }
     }
 

@@ -6,9 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 
 use bcl_agent_client::Key;
-use bcl_agent_client::message::{
-    Answer, Code, Connection, MAX_REQUEST_BYTES, Request, Window, write,
-};
+use bcl_agent_client::message::{Answer, Code, Connection, MAX_BYTES, Request, Window, write};
 use bcl_node::fdpass;
 use bcl_testing::agent::free_socket;
 use bcl_types::Random;
@@ -33,6 +31,7 @@ fn samples() -> Vec<Vec<u8>> {
             key_theirs: Key([0; 16]),
             key_ours: Key([0; 16]),
             expected: 0,
+            outcomes: Vec::new(),
         }),
         Request::Remove {
             connection: 1,
@@ -73,7 +72,7 @@ fn spoiled(random: &mut Random, samples: &[Vec<u8>]) -> Vec<u8> {
                 datagram.extend_from_slice(other);
             }
             _ => {
-                let len = 1 + random.below(MAX_REQUEST_BYTES as u64 + 100) as usize;
+                let len = 1 + random.below(MAX_BYTES as u64 + 100) as usize;
                 datagram = (0..len).map(|_| random.next_u64() as u8).collect();
             }
         }
@@ -202,7 +201,7 @@ fn who_does_not_listen_is_not_waited_for() {
 fn a_frame_of_the_greatest_length_is_read_and_a_longer_one_is_not() {
     let lab = Lab::new(&[]);
     let mut longest = write(&Request::Close {}).unwrap();
-    longest.resize(MAX_REQUEST_BYTES, b' ');
+    longest.resize(MAX_BYTES, b' ');
     let line = lab.line();
     line.say(&longest);
     let code = |answer| match answer {

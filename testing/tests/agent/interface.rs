@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bcl_agent_client::message::{Connection, Window};
-use bcl_agent_client::{Agent, Key, OpenPort, Opened, Status};
+use bcl_agent_client::message::{Code, Connection, Outcome, Window};
+use bcl_agent_client::{Agent, AgentError, Key, OpenPort, Opened, Status};
 use bcl_testing::PATIENCE;
 use bcl_testing::netns::{Cluster, cluster};
 use bcl_testing::peer::program;
@@ -149,6 +149,7 @@ fn connection() -> Connection {
         key_theirs: Key(THEIRS),
         key_ours: Key(OURS),
         expected: EXPECTED,
+        outcomes: Vec::new(),
     }
 }
 
@@ -190,16 +191,51 @@ fn what_is_entered_is_served_whether_the_agent_lives_or_not() {
     assert_eq!(state.taken.0, [0; 128]);
     assert_eq!(state.refused, None);
     net.is_ignored(EXPECTED + 51, THEIRS);
-    let anew = Connection {
+    assert_eq!(state.outcomes, []);
+    let anew = |outcome| Connection {
         expected: state.expected,
+        outcomes: vec![outcome],
         ..connection()
     };
-    opened.port.enter(&anew).unwrap();
+    // AGENT-5.1
+    let outcome = Outcome {
+        slot: 63,
+        number: 4,
+        of_mcp: true,
+        done: true,
+        status: 3,
+        value: 5,
+        begin: 8,
+    };
+    for wrong in [
+        Outcome {
+            slot: 64,
+            ..outcome
+        },
+        Outcome {
+            status: 256,
+            ..outcome
+        },
+    ] {
+        let refused = opened.port.enter(&anew(wrong));
+        assert!(
+            matches!(&refused, Err(AgentError::Refused(failure)) if failure.code == Code::Invalid),
+            "{refused:?}"
+        );
+    }
+    opened.port.enter(&anew(outcome)).unwrap();
     net.is_acknowledged(EXPECTED + 51);
+    let state = opened.port.remove(CONNECTION, false).unwrap().unwrap();
+    assert_eq!(state.outcomes, [outcome]);
+    // They were this connection's.
+    opened.port.enter(&connection()).unwrap();
+    let state = opened.port.remove(CONNECTION, false).unwrap().unwrap();
+    assert_eq!(state.outcomes, []);
+    opened.port.enter(&connection()).unwrap();
 
     // AGENT-7.1
     opened.port.close().unwrap();
-    net.is_ignored(EXPECTED + 52, THEIRS);
+    net.is_ignored(EXPECTED, THEIRS);
     assert_eq!(net.status().ports, []);
     net.lab.stop();
     let withdrawn = net.lab.command().arg("withdraw").output().unwrap();

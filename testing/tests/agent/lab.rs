@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use bcl_agent_client::Key;
-use bcl_agent_client::message::{Answer, MAX_ANSWER_BYTES, Request, read, write};
+use bcl_agent_client::message::{Answer, MAX_BYTES, Request, read, write};
 use bcl_node::fdpass;
 use bcl_testing::PATIENCE;
 use bcl_testing::agent::Agent;
@@ -222,7 +222,7 @@ impl Line {
             Ok(1),
             "the agent is silent"
         );
-        let mut buffer = [0; MAX_ANSWER_BYTES];
+        let mut buffer = [0; MAX_BYTES];
         match fdpass::recv(&self.0, &mut buffer) {
             Ok(received) if received.len_bytes > 0 => {
                 let answer = &buffer[..received.len_bytes];

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::{env, panic};
 
 use bcl_layout::control::{GRANTS, Grant};
-use bcl_layout::tables::{Connection, Outcome, Outcomes};
+use bcl_layout::tables::{Connection, Outcomes};
 use bcl_layout::{Counters, Record};
 use bcl_mcp::Mcp;
-use bcl_mcp_model::{ModelPort, Verdict, Window};
-use bcl_proto::ConnectionState;
+use bcl_mcp_model::{Entry, ModelPort, Verdict, Window};
+use bcl_proto::{ConnectionState, Outcome};
 use bcl_wire::JobKeys;
 
-use crate::kernel::{Fate, Kernel, PORT, entry, load};
+use crate::kernel::{Fate, Kernel, PORT, entry, in_table, load};
 use crate::traffic::{CONNECTIONS, Traffic, WINDOWS};
 
 /// How many packets if not [`USUALLY`] many; `make soak` wants more.
@@ -47,7 +47,7 @@ impl Twins {
             job,
         };
         for id in &CONNECTIONS[..3] {
-            twins.enter_connection(*id);
+            twins.enter_connection(*id, Vec::new());
         }
         for number in 0..WINDOWS as u16 {
             twins.enter_window(number);
@@ -55,13 +55,16 @@ impl Twins {
         twins
     }
 
-    fn enter_connection(&mut self, id: u32) {
+    fn enter_connection(&mut self, id: u32, outcomes: Vec<Option<Outcome>>) {
         let expected = match self.traffic.random.below(3) {
             0 => 0,
             1 => u32::MAX - 50,
             _ => self.traffic.random.next_u64() as u32,
         };
-        let entry = entry(&self.job, id, expected);
+        let entry = Entry {
+            outcomes,
+            ..entry(&self.job, id, expected)
+        };
         self.kernel.enter_connection(&entry);
         self.model.enter_connection(entry);
     }
@@ -124,7 +127,11 @@ impl Twins {
                 let found = self.kernel.take_connection(id);
                 same_state(known.as_ref(), found.as_ref().map(|(state, _)| state));
                 same_outcomes(known.as_ref(), found.and_then(|(_, outcomes)| outcomes));
-                self.enter_connection(id);
+                let outcomes = known.map_or_else(Vec::new, |known| known.outcomes);
+                match self.traffic.once_in(2) {
+                    true => self.enter_connection(id, done(&outcomes)),
+                    false => self.enter_connection(id, Vec::new()),
+                }
             }
             _ => {
                 let number = traffic.random.below(WINDOWS) as u16;
@@ -248,6 +255,18 @@ thread_local! {
     static LAST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Those that a program tells when it has a connection entered again: it has performed some of them itself.
+fn done(outcomes: &[Option<Outcome>]) -> Vec<Option<Outcome>> {
+    let told = |outcome: &Option<Outcome>| {
+        let outcome = (*outcome).filter(|outcome| outcome.is_done)?;
+        Some(Outcome {
+            is_ours: true,
+            ..outcome
+        })
+    };
+    outcomes.iter().map(told).collect()
+}
+
 /// Both, or neither.
 fn both<A, B>(found: Option<A>, expected: Option<B>) -> Option<(A, B)> {
     assert_eq!(found.is_some(), expected.is_some(), "whether there is one");
@@ -276,23 +295,10 @@ fn same_state(expected: Option<&ConnectionState>, found: Option<&Connection>) {
 }
 
 fn same_outcomes(expected: Option<&ConnectionState>, found: Option<Outcomes>) {
-    let found = found.map_or([Outcome::default(); 64], |found| found.0);
-    let none = Vec::new();
-    let expected = expected.map_or(&none, |state| &state.outcomes);
-    for (slot, expected) in expected.iter().enumerate() {
-        let expected = expected.map_or_else(Outcome::default, |outcome| Outcome {
-            operation: outcome.number,
-            owner: match outcome.is_ours {
-                true => Outcome::MCP,
-                false => Outcome::PROGRAM,
-            },
-            is_done: outcome.is_done.into(),
-            status: outcome.status.number(),
-            zero: 0,
-            value: outcome.value,
-            start: outcome.start,
-        });
-        assert_eq!(found[slot], expected, "the outcome of slot {slot}");
+    let found = found.unwrap_or(Outcomes::NONE);
+    let expected = expected.map_or(Outcomes::NONE, |state| in_table(&state.outcomes));
+    for (slot, (found, expected)) in found.0.iter().zip(expected.0).enumerate() {
+        assert_eq!(*found, expected, "the outcome of slot {slot}");
     }
 }
 

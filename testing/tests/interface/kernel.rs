@@ -5,7 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use bcl_layout::tables::{
-    Connection, ConnectionKey, NhKey, Outcomes, PortIndex, PortKey, Window, WindowKey,
+    Connection, ConnectionKey, NhKey, Outcome, Outcomes, PortIndex, PortKey, Window, WindowKey,
 };
 use bcl_mcp::{Error, Mcp, Verdict};
 use bcl_mcp_model::Entry;
@@ -81,7 +81,29 @@ pub fn entry(job: &JobKeys, id: u32, expected: u32) -> Entry {
         theirs: keys.from_initiator,
         ours: keys.from_responder,
         expected,
+        outcomes: Vec::new(),
     }
+}
+
+/// As the interface program has them.
+pub fn in_table(by_slot: &[Option<bcl_proto::Outcome>]) -> Outcomes {
+    let entered = |outcome: &bcl_proto::Outcome| Outcome {
+        operation: outcome.number,
+        owner: match outcome.is_ours {
+            true => Outcome::MCP,
+            false => Outcome::PROGRAM,
+        },
+        is_done: outcome.is_done.into(),
+        status: outcome.status.number(),
+        zero: 0,
+        value: outcome.value,
+        start: outcome.start,
+    };
+    let mut outcomes = Outcomes::NONE;
+    for (place, outcome) in outcomes.0.iter_mut().zip(by_slot) {
+        *place = outcome.as_ref().map_or(Outcome::NONE, entered);
+    }
+    outcomes
 }
 
 impl Kernel {
@@ -113,8 +135,16 @@ impl Kernel {
 
     pub fn enter_connection(&self, entry: &Entry) {
         let connection = Connection::new(JOB, &entry.theirs, &entry.ours, entry.expected);
-        let connections = &self.mcp.tables.connections;
-        connections
+        let tables = &self.mcp.tables;
+        if !entry.outcomes.is_empty() {
+            let outcomes = &in_table(&entry.outcomes);
+            tables
+                .outcomes
+                .insert(&key(entry.id), outcomes)
+                .expect("outcomes");
+        }
+        tables
+            .connections
             .insert(&key(entry.id), &connection)
             .expect("a connection");
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bcl_agent_messages::{Answer, MAX_ANSWER_BYTES, Request, VERSION};
+use bcl_agent_messages::{Answer, MAX_BYTES, Request, VERSION};
 use bcl_node::fdpass::{self, FdPassError};
 use bcl_node::peer_credentials;
 use bcl_os::Fd;
@@ -88,7 +88,7 @@ impl Line {
 
     /// What the agent has said, if it has.
     pub fn hear_at_once(&self) -> Result<Option<Reply>, AgentError> {
-        let mut buffer = [0; MAX_ANSWER_BYTES];
+        let mut buffer = [0; MAX_BYTES];
         match fdpass::recv(&self.socket, &mut buffer) {
             Ok(received) if received.len_bytes == 0 => Err(AgentError::Gone),
             Ok(received) => {

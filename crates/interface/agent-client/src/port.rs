@@ -122,7 +122,7 @@ impl AgentPort {
     /// # Errors
     /// When the agent is gone or refuses.
     pub fn enter(&mut self, connection: &Connection) -> Result<(), AgentError> {
-        self.do_it(&Request::Enter(*connection))
+        self.do_it(&Request::Enter(connection.clone()))
     }
 
     /// The MCP has the connection no longer; how far it has come. If it has `ended`, its peer is not told of the port's end.

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
 use crate::key::Key;
+use crate::outcome::Outcome;
 
 /// What the agent says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,26 +81,6 @@ pub struct Refused {
     pub message: u32,
     /// Sequence of its first packet.
     pub sequence: u32,
-}
-
-/// What has become of a one-sided operation ([MCP-4.5]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Outcome {
-    /// Its slot.
-    pub slot: u16,
-    /// Its number.
-    pub number: u32,
-    /// Whether it is the MCP's; else the program's.
-    pub of_mcp: bool,
-    /// Whether it is done.
-    pub done: bool,
-    /// As an ANSWER tells it.
-    pub status: u32,
-    /// What an atomic has found.
-    pub value: u64,
-    /// Where it began in the window.
-    pub begin: u64,
 }
 
 /// Why something was not done, for people ([AGENT-2.3]).

@@ -4,21 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Request};
 
-/// Longest request ([AGENT-2.1]).
-pub const MAX_REQUEST_BYTES: usize = 4096;
-/// Longest answer: the outcomes of a connection can be as long.
-pub const MAX_ANSWER_BYTES: usize = 16_384;
+/// Longest message ([AGENT-2.1]): the outcomes of a connection can be as long.
+pub const MAX_BYTES: usize = 16_384;
 
 /// A datagram that is no message.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// Longer than any message.
-    #[error("it has {len_bytes} bytes, and {max_bytes} are the most")]
+    #[error("it has {len_bytes} bytes, and {MAX_BYTES} are the most")]
     TooLong {
         /// Its length.
         len_bytes: usize,
-        /// How long it could be.
-        max_bytes: usize,
     },
     /// Not the JSON of a message.
     #[error("{0}")]
@@ -26,25 +22,18 @@ pub enum Unreadable {
 }
 
 /// A kind of message.
-pub trait Message: Serialize + for<'a> Deserialize<'a> {
-    /// How long one can be.
-    const MAX_BYTES: usize;
-}
+pub trait Message: Serialize + for<'a> Deserialize<'a> {}
 
-impl Message for Request {
-    const MAX_BYTES: usize = MAX_REQUEST_BYTES;
-}
+impl Message for Request {}
 
-impl Message for Answer {
-    const MAX_BYTES: usize = MAX_ANSWER_BYTES;
-}
+impl Message for Answer {}
 
 /// Reads a message. Never much more memory is needed for it than it has bytes.
 ///
 /// # Errors
 /// When it breaks [AGENT-2.1].
 pub fn read<M: Message>(datagram: &[u8]) -> Result<M, Unreadable> {
-    check_length::<M>(datagram)?;
+    check_length(datagram)?;
     Ok(serde_json::from_slice(datagram)?)
 }
 
@@ -54,17 +43,14 @@ pub fn read<M: Message>(datagram: &[u8]) -> Result<M, Unreadable> {
 /// When a text in it is so long that it would not be read.
 pub fn write<M: Message>(message: &M) -> Result<Vec<u8>, Unreadable> {
     let datagram = serde_json::to_vec(message)?;
-    check_length::<M>(&datagram)?;
+    check_length(&datagram)?;
     Ok(datagram)
 }
 
-fn check_length<M: Message>(datagram: &[u8]) -> Result<(), Unreadable> {
-    let (len_bytes, max_bytes) = (datagram.len(), M::MAX_BYTES);
-    match len_bytes > max_bytes {
-        true => Err(Unreadable::TooLong {
-            len_bytes,
-            max_bytes,
-        }),
+fn check_length(datagram: &[u8]) -> Result<(), Unreadable> {
+    let len_bytes = datagram.len();
+    match len_bytes > MAX_BYTES {
+        true => Err(Unreadable::TooLong { len_bytes }),
         false => Ok(()),
     }
 }
@@ -74,7 +60,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Code, Failure, Key, Outcome, Progress, Refused, Window};
+    use crate::{Code, Connection, Failure, Key, Outcome, Progress, Refused, Window};
 
     fn read_request(text: &str) -> Result<Request, Unreadable> {
         read(text.as_bytes())
@@ -117,7 +103,7 @@ mod tests {
         ] {
             assert!(read_request(text).is_err(), "{text}");
         }
-        let long = format!(r#"{{"close":{{}}}}{}"#, " ".repeat(MAX_REQUEST_BYTES));
+        let long = format!(r#"{{"close":{{}}}}{}"#, " ".repeat(MAX_BYTES));
         assert!(matches!(
             read_request(&long),
             Err(Unreadable::TooLong { .. })
@@ -128,7 +114,7 @@ mod tests {
     fn a_text_that_would_not_be_read_is_not_written() {
         let failure = Failure {
             code: Code::System,
-            what: "x".repeat(MAX_ANSWER_BYTES),
+            what: "x".repeat(MAX_BYTES),
             why: String::new(),
             remedy: String::new(),
         };
@@ -160,6 +146,17 @@ mod tests {
         let removed = Answer::Removed { state };
         let datagram = write(&removed).unwrap();
         assert_eq!(read::<Answer>(&datagram).unwrap(), removed);
+        let enter = Request::Enter(Connection {
+            connection: u32::MAX,
+            peer: "255.255.255.255:65535".parse().unwrap(),
+            peer_connection: u32::MAX,
+            key_theirs: Key([255; 16]),
+            key_ours: Key([255; 16]),
+            expected: u32::MAX,
+            outcomes: (0..64).map(outcome).collect(),
+        });
+        let datagram = write(&enter).unwrap();
+        assert_eq!(read::<Request>(&datagram).unwrap(), enter);
     }
 
     proptest! {

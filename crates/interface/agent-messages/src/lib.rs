@@ -10,13 +10,15 @@
 mod answer;
 mod datagram;
 mod key;
+mod outcome;
 mod place;
 mod request;
 mod status;
 
-pub use answer::{Answer, Code, Failure, Outcome, Progress, Refused};
-pub use datagram::{MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, Message, Unreadable, read, write};
+pub use answer::{Answer, Code, Failure, Progress, Refused};
+pub use datagram::{MAX_BYTES, Message, Unreadable, read, write};
 pub use key::Key;
+pub use outcome::Outcome;
 pub use place::{DEFAULT_SOCKET, SOCKET_VARIABLE, default_socket};
 pub use request::{
     Connection, DEFAULT_RING_BYTES, MEMORY_BLOCK_BYTES, MEMORY_MAX_BYTES, RING_BYTES, Request,

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::key::Key;
+use crate::outcome::Outcome;
 
 /// Size of a ring if the program does not say ([AGENT-4.2]).
 pub const DEFAULT_RING_BYTES: u32 = 1 << 20;
@@ -81,7 +82,7 @@ impl Request {
 }
 
 /// A connection that the MCP is to have ([AGENT-5.1]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
     /// Number that the port gave it, not 0.
@@ -96,6 +97,9 @@ pub struct Connection {
     pub key_ours: Key<16>,
     /// The sequence that is expected next.
     pub expected: u32,
+    /// What has become of the peer's one-sided operations so far, by slot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outcomes: Vec<Outcome>,
 }
 
 /// What peers may use of a memory, and how ([AGENT-6.2]).

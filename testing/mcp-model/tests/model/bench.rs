@@ -68,6 +68,7 @@ impl Bench {
             theirs: keys.from_initiator,
             ours: keys.from_responder,
             expected,
+            outcomes: Vec::new(),
         });
         Self {
             port,

@@ -32,7 +32,7 @@ struct Asked {
     what: AgentTask,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum AgentTask {
     Enter(Entering),
     Return(u32),
@@ -355,7 +355,7 @@ impl Front {
                 }
                 AgentTask::Enter(entering) => {
                     let id = entering.id;
-                    self.port.enter_connection(entering.into());
+                    self.port.enter_connection(entering.clone().into());
                     self.entered.push(id);
                     self.known.retain(|known| known.id != id);
                     self.known.push(entering);

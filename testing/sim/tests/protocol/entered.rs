@@ -245,20 +245,47 @@ fn a_connection_that_was_taken_back_is_entered_again_once_nothing_is_kept_for_it
     assert_eq!(world.hosts[1].endpoint.drops().bypass, before);
 }
 
+// MCP-1.5
 #[test]
-fn a_connection_is_not_entered_again_whose_peer_has_used_a_window() {
+fn what_the_program_has_performed_the_interface_program_does_not_perform_again() {
+    let mut repeated = 0;
+    for seed in 0..20 {
+        let mut world = set_up(seed);
+        let id = world.front().entered[0];
+        world.act(1, |endpoint, _, _| endpoint.give_back(id));
+        world.run(Span::from_ms(1));
+        enter_window(&mut world, 1, 64, 7);
+        world.set_faults(Faults::loss(Rate::percent(40)));
+        for _ in 1..60 {
+            rma(&mut world, 1, 8, Action::Atomic(Atomic::FetchAdd(1)));
+            world.run(Span::from_ms(40));
+        }
+        world.run(Span::from_ms(10_000));
+        assert!(world.front().entered.len() > 1, "{seed}");
+        let counted = &world.front().port.counters;
+        repeated += counted.answers - counted.placed;
+        let done = |news: &Heard| matches!(news, Heard::Rma(_, _, Ok(())));
+        assert_eq!(world.hosts[0].memory.count(done), 59, "{seed}");
+        assert_eq!(world.hosts[1].memory.windows[&1][8], 59, "{seed}");
+    }
+    assert!(repeated > 0, "it was not asked again");
+}
+
+#[test]
+fn a_connection_is_not_entered_in_the_midst_of_a_put() {
     let mut world = set_up(8);
     let id = world.front().entered[0];
-    world.hosts[1].memory.windows.insert(1, vec![0; 64]);
-    rma(&mut world, 1, 8, Action::Atomic(Atomic::FetchAdd(1)));
-    world.run(Span::from_ms(1));
     world.act(1, |endpoint, _, _| endpoint.give_back(id));
-    for number in 1..8 {
-        world.send_system(0, 1, &[number]);
-        world.run(Span::from_ms(500));
-    }
-    assert_eq!(messages(&mut world, 1), [1, 2, 3, 4, 5, 6, 7]);
+    world.hosts[1].memory.windows.insert(1, vec![0; 1 << 20]);
+    world.run(Span::from_ms(1_100));
+    rma(&mut world, 1, 0, Action::Put { len_bytes: 1 << 20 });
+    world.run(Span::from_us(300));
     assert_eq!(world.front().entered, [id]);
+    world.run(Span::from_ms(100));
+    world.send_system(0, 1, &[1]);
+    world.run(Span::from_ms(1));
+    assert_eq!(world.front().entered, [id, id]);
+    assert_eq!(world.hosts[1].memory.windows[&1], vec![5; 1 << 20]);
 }
 
 /// Sends so many messages, at most eight of which are not told of yet, and says how long that took.

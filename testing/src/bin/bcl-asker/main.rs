@@ -129,6 +129,7 @@ impl Asker {
             key_theirs: Key([1; 16]),
             key_ours: Key([2; 16]),
             expected: 77,
+            outcomes: Vec::new(),
         })?;
         Ok(String::new())
     }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use super::*;
 use crate::line::listen_at;
-use bcl_agent_messages::{Code, Failure, MAX_REQUEST_BYTES, VERSION};
+use bcl_agent_messages::{Code, Failure, MAX_BYTES, VERSION};
 use bcl_node::fdpass;
 use rustix::net::accept;
 use tempfile::TempDir;
@@ -94,7 +94,7 @@ impl Stage {
 
 impl End {
     fn hear(&self) -> Option<Request> {
-        let mut buffer = [0; MAX_REQUEST_BYTES];
+        let mut buffer = [0; MAX_BYTES];
         let received = fdpass::recv(&self.0, &mut buffer).ok()?;
         Some(bcl_agent_messages::read(&buffer[..received.len_bytes]).unwrap())
     }

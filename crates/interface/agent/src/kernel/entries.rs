@@ -20,7 +20,7 @@ use bcl_wire::{CheckKey, JobKeys};
 
 use super::Kernel;
 use super::places::Place;
-use super::state::progress;
+use super::state::{entered, progress};
 use crate::tables::{
     Capacity, Contents, Counters, Memory, Peer, PortEntry, PortMaps, TableError, Tables,
 };
@@ -207,8 +207,17 @@ impl Tables for Kernel {
             peer_id: connection.peer_connection,
             ..layout::Connection::new(job, &theirs, &ours, connection.expected)
         };
-        let entered = self.mcp.tables.connections.insert(&key, &entry);
-        entered.map_err(|error| refused(&error, "connections"))
+        let tables = &self.mcp.tables;
+        if !connection.outcomes.is_empty() {
+            let outcomes = entered(&connection.outcomes);
+            let entered = tables.outcomes.insert(&key, &outcomes);
+            entered.map_err(|error| refused(&error, "outcomes"))?;
+        }
+        tables.connections.insert(&key, &entry).map_err(|error| {
+            // No packet has found them.
+            let _ = tables.outcomes.remove(&key);
+            refused(&error, "connections")
+        })
     }
 
     fn remove_connection(&mut self, port: u32, connection: u32) -> Done<Option<Progress>> {

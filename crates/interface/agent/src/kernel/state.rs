@@ -1,4 +1,5 @@
-//! How far the interface program has come with a connection, as it is told back ([AGENT-5.2]).
+//! How far a connection has come: as the port says when it is entered ([AGENT-5.1]), and as the interface program has it
+//! when it is told back ([AGENT-5.2]).
 
 use bcl_agent_messages::{Key, Outcome, Progress, Refused};
 use bcl_layout::tables::{self as layout, Outcomes};
@@ -19,6 +20,29 @@ pub(super) fn progress(connection: &layout::Connection, outcomes: Option<&Outcom
         }),
         outcomes: outcomes.map(told).unwrap_or_default(),
     }
+}
+
+/// As they are to stand in the tables; of slots and with a status that there are.
+pub(super) fn entered(told: &[Outcome]) -> Outcomes {
+    let mut outcomes = Outcomes::NONE;
+    for outcome in told {
+        let Some(place) = outcomes.0.get_mut(usize::from(outcome.slot)) else {
+            continue;
+        };
+        *place = layout::Outcome {
+            operation: outcome.number,
+            owner: match outcome.of_mcp {
+                true => layout::Outcome::MCP,
+                false => layout::Outcome::PROGRAM,
+            },
+            is_done: outcome.done.into(),
+            status: outcome.status as u8,
+            zero: 0,
+            value: outcome.value,
+            start: outcome.begin,
+        };
+    }
+    outcomes
 }
 
 fn told(outcomes: &Outcomes) -> Vec<Outcome> {
@@ -50,7 +74,7 @@ fn the_state_is_told_whole() {
     // Sequence 64 + 9: bit 1 of byte 9.
     assert_eq!(state.taken.0[9], 2);
     connection.is_refusing = 1;
-    let mut outcomes = Outcomes([layout::Outcome::default(); 64]);
+    let mut outcomes = Outcomes::NONE;
     outcomes.0[7] = layout::Outcome {
         operation: 4,
         owner: layout::Outcome::PROGRAM,
@@ -58,7 +82,7 @@ fn the_state_is_told_whole() {
         status: 2,
         value: 6,
         start: 16,
-        ..Default::default()
+        ..layout::Outcome::NONE
     };
     let state = progress(&connection, Some(&outcomes));
     assert_eq!(state.refused.map(|refused| refused.sequence), Some(9));
@@ -70,4 +94,5 @@ fn the_state_is_told_whole() {
         (7, 4, false, true)
     );
     assert_eq!((told.status, told.value, told.begin), (2, 6, 16));
+    assert_eq!(entered(&state.outcomes), outcomes);
 }

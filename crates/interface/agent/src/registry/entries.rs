@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use bcl_agent_messages::{
-    Answer, Code, Connection, Failure, MEMORY_BLOCK_BYTES, MEMORY_MAX_BYTES, Window,
+    Answer, Code, Connection, Failure, MEMORY_BLOCK_BYTES, MEMORY_MAX_BYTES, Outcome, Window,
 };
-use bcl_wire::udp_port;
+use bcl_wire::{RmaStatus, SLOTS, udp_port};
 
 use super::{Known, PortId, Registry};
 use crate::failure::{failure, of_tables};
@@ -42,6 +42,7 @@ impl Registry {
         let is_new = known.is_none();
         let (index, job) = (port.record.index, port.record.job);
         check_peer(&what, connection.peer)?;
+        check_outcomes(&what, &connection.outcomes)?;
         if let Some(interface) = &port.interface {
             self.check_interface(&what, interface)?;
         }
@@ -260,6 +261,22 @@ fn check_peer(what: &str, peer: SocketAddr) -> Result<(), Failure> {
     let why = format_args!("no port of BCL is at {peer}");
     let remedy = "give the peer's address and UDP port";
     Err(failure(Code::Invalid, what, why, remedy))
+}
+
+fn check_outcomes(what: &str, outcomes: &[Outcome]) -> Result<(), Failure> {
+    let is_one = |outcome: &Outcome| {
+        let status = outcome.status.try_into().ok();
+        outcome.slot < SLOTS && status.and_then(RmaStatus::from_number).is_some()
+    };
+    match outcomes.iter().find(|outcome| !is_one(outcome)) {
+        None => Ok(()),
+        Some(Outcome { slot, status, .. }) => Err(failure(
+            Code::Invalid,
+            what,
+            format_args!("no operation has slot {slot} and status {status}"),
+            format!("give slots below {SLOTS}, and what an ANSWER has told"),
+        )),
+    }
 }
 
 fn in_blocks(what: &str, bytes: u64) -> Result<u64, Failure> {

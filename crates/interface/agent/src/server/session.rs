@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use bcl_agent_messages::{Answer, Code, Failure, MAX_REQUEST_BYTES, Request, read, write};
+use bcl_agent_messages::{Answer, Code, Failure, MAX_BYTES, Request, read, write};
 use bcl_node::fdpass::{self, FdPassError, MAX_FDS};
 
 use super::text;
@@ -51,7 +51,7 @@ impl Session {
 
     /// One request, if there is one.
     pub fn turn(&mut self, registry: &mut Registry) -> Turn {
-        let mut buffer = [0; MAX_REQUEST_BYTES];
+        let mut buffer = [0; MAX_BYTES];
         let received = match fdpass::recv(&self.socket, &mut buffer) {
             Ok(received) if received.len_bytes == 0 => return Turn::Ended,
             Ok(received) => received,

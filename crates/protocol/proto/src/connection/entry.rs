@@ -16,7 +16,7 @@ use super::{Connection, End, Stage};
 use crate::common::{Common, Context};
 use crate::counters::WhyNot;
 use crate::message::Class;
-use crate::progress::ConnectionState;
+use crate::progress::{ConnectionState, Outcome};
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
@@ -136,12 +136,17 @@ impl Connection {
             && has_nothing_early
             && !self.streaming.is_stream()
             && !self.inbox.refusals.is_refusing()
-            && !self.owner.was_asked();
+            && self.owner.is_done();
         if waits {
             self.why_not = None;
             self.entry = Entry::new();
         }
         waits
+    }
+
+    /// What has become of the peer's one-sided operations, for the interface program to answer from.
+    pub fn outcomes(&self) -> Vec<Option<Outcome>> {
+        self.owner.outcomes()
     }
 
     /// Goes on where the interface program has stopped ([MCP-6.3]).

@@ -19,12 +19,12 @@ use crate::common::Context;
 use crate::connection::{Connection, End};
 use crate::counters::WhyNot;
 use crate::names::Path;
-use crate::progress::ConnectionState;
+use crate::progress::{ConnectionState, Outcome};
 use crate::time::Time;
 use crate::upcalls::Upcalls;
 
 /// A connection for the interface program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entering {
     /// Our number of it.
     pub id: u32,
@@ -40,6 +40,8 @@ pub struct Entering {
     pub ours: [u8; 16],
     /// All of the peer's sequenced packets before this were taken.
     pub expected: u32,
+    /// What has become of its one-sided operations so far, by slot; empty if it has asked for none.
+    pub outcomes: Vec<Option<Outcome>>,
 }
 
 /// What has become of a record, or of what is overdue.
@@ -80,6 +82,7 @@ impl Endpoint {
                 theirs: connection.keys.theirs.to_bytes(),
                 ours: connection.keys.ours.to_bytes(),
                 expected: connection.expected(),
+                outcomes: connection.outcomes(),
             };
             if self.slots.take(id) {
                 connection.with_agent = true;

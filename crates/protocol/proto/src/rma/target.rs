@@ -51,9 +51,24 @@ impl Owner {
         self.answers.len() < ANSWERS_MAX
     }
 
-    /// Whether the peer has asked for anything.
-    pub fn was_asked(&self) -> bool {
-        self.outcomes.is_some() || self.has_answers()
+    /// Whether all that the peer has asked for is over and answered: no put has begun of which pieces are to come.
+    pub fn is_done(&self) -> bool {
+        let mut outcomes = self.outcomes.iter().flat_map(|all| all.iter().flatten());
+        !self.has_answers() && outcomes.all(|outcome| outcome.is_done)
+    }
+
+    /// What an interface program answers from, if all [is done](Self::is_done) and it is asked again.
+    pub fn outcomes(&self) -> Vec<Option<progress::Outcome>> {
+        let by_slot = self.outcomes.iter().flat_map(|all| all.iter());
+        let told = |outcome: &Outcome| progress::Outcome {
+            number: outcome.operation,
+            is_ours: true,
+            is_done: outcome.is_done,
+            status: outcome.status,
+            value: outcome.value,
+            start: outcome.start,
+        };
+        by_slot.map(|outcome| outcome.as_ref().map(told)).collect()
     }
 
     /// What an interface program has performed, and what it has left to us.

@@ -10,7 +10,7 @@ use bcl_agent_client::{AgentError, Key, Outcome, RequestQueue, Unanswered};
 use bcl_proto::{ConnectionState, Endpoint, Span, Time, Upcalls};
 use bcl_xdp::{Control, Ring};
 
-use super::state::state;
+use super::state::{outcomes, state};
 use crate::clock::now_ns;
 
 /// Until the agent is listened to again while an answer is awaited: that costs a system call.
@@ -119,6 +119,7 @@ impl Errands {
                 key_theirs: Key(entering.theirs),
                 key_ours: Key(entering.ours),
                 expected: entering.expected,
+                outcomes: outcomes(&entering.outcomes),
             };
             self.agent.ask(instant, Request::Enter(connection));
         }

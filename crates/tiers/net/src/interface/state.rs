@@ -1,5 +1,4 @@
-//! How far the interface program has come with a connection, as the agent tells it ([AGENT-5.2]) and as the protocol
-//! takes it.
+//! How far a connection has come, as the protocol knows it and as the agent is told and tells it ([AGENT-5.1], [AGENT-5.2]).
 
 use bcl_agent_client::message::{self, Progress};
 use bcl_proto::{ConnectionState, Outcome};
@@ -24,6 +23,24 @@ pub fn state(told: &Progress) -> Option<ConnectionState> {
             .map(|refused| (refused.message, refused.sequence)),
         outcomes,
     })
+}
+
+/// Of operations, by slot, to be told to the agent.
+pub fn outcomes(by_slot: &[Option<Outcome>]) -> Vec<message::Outcome> {
+    let slots = (0..).zip(by_slot);
+    let told = slots.filter_map(|(slot, outcome)| {
+        let outcome = outcome.as_ref()?;
+        Some(message::Outcome {
+            slot,
+            number: outcome.number,
+            of_mcp: outcome.is_ours,
+            done: outcome.is_done,
+            status: outcome.status.number().into(),
+            value: outcome.value,
+            begin: outcome.start,
+        })
+    });
+    told.collect()
 }
 
 fn outcome_of(told: &message::Outcome) -> Option<Outcome> {
@@ -78,6 +95,7 @@ mod tests {
         assert_eq!((outcome.number, outcome.value, outcome.start), (4, 6, 16));
         assert_eq!(outcome.status.number(), 2);
         assert_eq!(state.outcomes.iter().flatten().count(), 1);
+        assert_eq!(outcomes(&state.outcomes), progress().outcomes);
     }
 
     #[test]
