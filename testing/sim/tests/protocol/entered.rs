@@ -397,6 +397,29 @@ fn a_stream_is_left_to_the_socket_and_what_comes_singly_is_not() {
 }
 
 #[test]
+fn what_much_is_read_of_comes_in_a_stream_and_small_reads_do_not() {
+    const LEN: usize = 1 << 20;
+    let mut world = behind_driver(13, false);
+    world.hosts[0].memory.windows.insert(1, vec![7; LEN]);
+    let read = |world: &mut World, len: usize| {
+        let len_bytes = len as u64;
+        world.rma_by(1, vec![0; len], 1, 0, Action::Get { len_bytes });
+        world.run(Span::from_us(60 + len_bytes / 10));
+        let news = world.hosts[1].memory.take();
+        assert!(
+            matches!(news[..], [Heard::Rma(_, _, Ok(()))]),
+            "{len}: {news:?}"
+        );
+    };
+    for _ in 0..1_000 {
+        read(&mut world, 8);
+    }
+    assert!(!is_without(&world, WhyNot::Streams));
+    read(&mut world, LEN);
+    assert!(is_without(&world, WhyNot::Streams));
+}
+
+#[test]
 fn who_changes_between_both_is_tried_less_and_less_often() {
     let mut world = behind_driver(11, false);
     for _ in 0..40 {

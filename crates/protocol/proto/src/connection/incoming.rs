@@ -10,7 +10,7 @@ use super::receive_window::Standing;
 use super::recovery::Recovery;
 use super::{Connection, End, Stage};
 use crate::common::Context;
-use crate::counters::Drops;
+use crate::counters::{Drops, WhyNot};
 use crate::message::Class;
 use crate::message::inbox::{copy, deliver_system};
 use crate::message::outgoing::Broken;
@@ -256,6 +256,12 @@ impl Connection {
     }
 
     fn on_answer<U: Upcalls>(&mut self, header: &Header, payload: &[u8], cx: &mut Context<'_, U>) {
+        if self.requester.reads() > 1 {
+            self.streaming.on_many_asked();
+        }
+        if self.judge(cx.now, cx.common) {
+            self.give_back(WhyNot::Streams, cx.common);
+        }
         let sent_at = self
             .requester
             .on_answer(header, payload, self.peer, &mut self.flights, cx);

@@ -16,7 +16,7 @@ const SPACING: Span = Span::from_us(10);
 const BEGINS: u16 = 103;
 const ENDS: u16 = 52;
 
-/// How the peer's sequenced packets come.
+/// How the peer's sequenced packets and answers come.
 #[derive(Debug, Default)]
 pub struct Streaming {
     last_at: Time,
@@ -56,6 +56,12 @@ impl Streaming {
     #[inline]
     pub fn on_sent(&mut self) {
         self.may_be_answered = true;
+    }
+
+    /// Several things were asked for: what comes is no answer to the latest, however short the time since.
+    #[inline]
+    pub fn on_many_asked(&mut self) {
+        self.may_be_answered = false;
     }
 
     /// Whether they did so lately.

@@ -73,6 +73,11 @@ impl Requester {
         self.jobs.len()
     }
 
+    /// Reads under way.
+    pub fn reads(&self) -> u32 {
+        self.gets
+    }
+
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.jobs.is_empty()

@@ -102,7 +102,19 @@ impl World {
 
     /// The first host acts on a window of the second, with memory that it lends.
     pub fn rma(&mut self, bytes: Vec<u8>, window: u16, offset: u64, action: Action) -> OpId {
-        self.act(0, |endpoint, now, memory| {
+        self.rma_by(0, bytes, window, offset, action)
+    }
+
+    /// One of the first two hosts acts on a window of the other.
+    pub fn rma_by(
+        &mut self,
+        host: usize,
+        bytes: Vec<u8>,
+        window: u16,
+        offset: u64,
+        action: Action,
+    ) -> OpId {
+        self.act(host, |endpoint, now, memory| {
             let op = memory.lend(bytes);
             let rma = Rma {
                 op,
@@ -110,7 +122,7 @@ impl World {
                 offset,
                 action,
             };
-            endpoint.rma(now, address(1), rma, memory);
+            endpoint.rma(now, address(1 - host), rma, memory);
             op
         })
     }
