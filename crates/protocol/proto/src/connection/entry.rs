@@ -228,13 +228,15 @@ impl Connection {
         }
     }
 
-    /// A sequenced packet has come: whether the peer's come in a stream.
+    /// A sequenced packet or an answer has come. Where they come in a stream, the socket is to have them ([MCP-1.6]).
     #[inline]
-    pub(super) fn judge(&mut self, now: Time, common: &Common) -> bool {
+    pub(super) fn judge(&mut self, now: Time, common: &mut Common) {
         if !common.config.leaves_streams() {
-            return false;
+            return;
         }
         self.streaming.on_packet(now, common.away);
-        self.streaming.is_stream()
+        if self.streaming.is_stream() {
+            self.give_back(WhyNot::Streams, common);
+        }
     }
 }

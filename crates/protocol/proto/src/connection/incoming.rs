@@ -10,7 +10,7 @@ use super::receive_window::Standing;
 use super::recovery::Recovery;
 use super::{Connection, End, Stage};
 use crate::common::Context;
-use crate::counters::{Drops, WhyNot};
+use crate::counters::Drops;
 use crate::message::Class;
 use crate::message::inbox::{copy, deliver_system};
 use crate::message::outgoing::Broken;
@@ -259,9 +259,7 @@ impl Connection {
         if self.requester.reads() > 1 {
             self.streaming.on_many_asked();
         }
-        if self.judge(cx.now, cx.common) {
-            self.give_back(WhyNot::Streams, cx.common);
-        }
+        self.judge(cx.now, cx.common);
         let sent_at = self
             .requester
             .on_answer(header, payload, self.peer, &mut self.flights, cx);

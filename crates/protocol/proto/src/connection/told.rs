@@ -52,9 +52,7 @@ impl Connection {
                 self.on_fresh(from, cx.now);
                 self.acks.on_told(cx.now, record.is_acked);
                 self.catch_up_told(cx)?;
-                if self.judge(cx.now, cx.common) {
-                    self.give_back(WhyNot::Streams, cx.common);
-                }
+                self.judge(cx.now, cx.common);
             }
             _ => self.on_unsequenced(from, header, payload, cx),
         }
