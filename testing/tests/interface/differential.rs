@@ -7,7 +7,7 @@ use std::{env, panic};
 
 use bcl_layout::control::{GRANTS, Grant};
 use bcl_layout::tables::{Connection, Outcomes};
-use bcl_layout::{Counters, Record};
+use bcl_layout::{Counters, Plain, Record};
 use bcl_mcp::Mcp;
 use bcl_mcp_model::{Entry, ModelPort, Verdict, Window};
 use bcl_proto::{ConnectionState, Outcome};
@@ -295,8 +295,8 @@ fn same_state(expected: Option<&ConnectionState>, found: Option<&Connection>) {
 }
 
 fn same_outcomes(expected: Option<&ConnectionState>, found: Option<Outcomes>) {
-    let found = found.unwrap_or(Outcomes::NONE);
-    let expected = expected.map_or(Outcomes::NONE, |state| in_table(&state.outcomes));
+    let found = found.unwrap_or_else(Outcomes::zeroed);
+    let expected = expected.map_or_else(Outcomes::zeroed, |state| in_table(&state.outcomes));
     for (slot, (found, expected)) in found.0.iter().zip(expected.0).enumerate() {
         assert_eq!(*found, expected, "the outcome of slot {slot}");
     }

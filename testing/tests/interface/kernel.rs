@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+use bcl_layout::Plain;
 use bcl_layout::tables::{
     Connection, ConnectionKey, NhKey, Outcome, Outcomes, PortIndex, PortKey, Window, WindowKey,
 };
@@ -99,9 +100,9 @@ pub fn in_table(by_slot: &[Option<bcl_proto::Outcome>]) -> Outcomes {
         value: outcome.value,
         start: outcome.start,
     };
-    let mut outcomes = Outcomes::NONE;
+    let mut outcomes = Outcomes::zeroed();
     for (place, outcome) in outcomes.0.iter_mut().zip(by_slot) {
-        *place = outcome.as_ref().map_or(Outcome::NONE, entered);
+        *place = outcome.as_ref().map_or_else(Outcome::zeroed, entered);
     }
     outcomes
 }

@@ -165,16 +165,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// There was none.
-    pub const NONE: Self = Self {
-        operation: 0,
-        owner: 0,
-        is_done: 0,
-        status: 0,
-        zero: 0,
-        value: 0,
-        start: 0,
-    };
     /// The interface program performs it.
     pub const MCP: u8 = 1;
     /// The port's program performs it.
@@ -185,11 +175,6 @@ impl Outcome {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outcomes(pub [Outcome; SLOTS as usize]);
-
-impl Outcomes {
-    /// Nothing has been asked for.
-    pub const NONE: Self = Self([Outcome::NONE; SLOTS as usize]);
-}
 
 /// Names a window of a port.
 #[repr(C)]

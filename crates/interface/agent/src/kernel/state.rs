@@ -2,6 +2,7 @@
 //! when it is told back ([AGENT-5.2]).
 
 use bcl_agent_messages::{Key, Outcome, Progress, Refused};
+use bcl_layout::Plain;
 use bcl_layout::tables::{self as layout, Outcomes};
 
 /// From what stands in the tables.
@@ -24,7 +25,7 @@ pub(super) fn progress(connection: &layout::Connection, outcomes: Option<&Outcom
 
 /// As they are to stand in the tables; of slots and with a status that there are.
 pub(super) fn entered(told: &[Outcome]) -> Outcomes {
-    let mut outcomes = Outcomes::NONE;
+    let mut outcomes = Outcomes::zeroed();
     for outcome in told {
         let Some(place) = outcomes.0.get_mut(usize::from(outcome.slot)) else {
             continue;
@@ -74,7 +75,7 @@ fn the_state_is_told_whole() {
     // Sequence 64 + 9: bit 1 of byte 9.
     assert_eq!(state.taken.0[9], 2);
     connection.is_refusing = 1;
-    let mut outcomes = Outcomes::NONE;
+    let mut outcomes = Outcomes::zeroed();
     outcomes.0[7] = layout::Outcome {
         operation: 4,
         owner: layout::Outcome::PROGRAM,
@@ -82,7 +83,7 @@ fn the_state_is_told_whole() {
         status: 2,
         value: 6,
         start: 16,
-        ..layout::Outcome::NONE
+        ..layout::Outcome::zeroed()
     };
     let state = progress(&connection, Some(&outcomes));
     assert_eq!(state.refused.map(|refused| refused.sequence), Some(9));
