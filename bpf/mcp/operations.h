@@ -91,9 +91,18 @@ static __always_inline int is_atomic_body(const struct work *w) {
     return (words[0] == 1 && !words[2]) || words[0] == 2;
 }
 
+// Whether the program lets peers be served from a window ([MCP-6.2]).
+static __always_inline int is_offered(__u32 port, __u32 number) {
+    volatile struct control *control = control_of(port);
+    if (!control || number >= WINDOWS)
+        return 0;
+    return control->offered[number / 8] >> number % 8 & 1;
+}
+
+// The window that the packet is for, if it is entered and offered.
 static __always_inline const struct window *window_of(const struct work *w) {
     struct window_key key = {.port = w->port, .window = w->packet.channel};
-    return bpf_map_lookup_elem(&windows, &key);
+    return is_offered(w->port, w->packet.channel) ? bpf_map_lookup_elem(&windows, &key) : 0;
 }
 
 // Plans for GET, which reads anew each time.

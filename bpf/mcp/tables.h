@@ -95,6 +95,8 @@ struct block {
 };
 
 #define GRANTS 16
+// Windows that peers may be served from have numbers below this.
+#define WINDOWS 4096
 
 struct grant {
     __u32 connection;
@@ -115,10 +117,12 @@ struct control {
     struct grant grants[GRANTS];
     __u8 unused[448];
     __u8 given_back[1024];
-    __u8 rest[2048];
+    __u8 offered[WINDOWS / 8];
+    __u8 rest[1536];
 };
 _Static_assert(__builtin_offsetof(struct control, grants) == 64, "[MCP-6.2]");
 _Static_assert(__builtin_offsetof(struct control, given_back) == 1024, "[MCP-6.3]");
+_Static_assert(__builtin_offsetof(struct control, offered) == 2048, "[MCP-6.2]");
 _Static_assert(sizeof(struct control) == 4096, "[MCP-6.2]");
 
 // In the order of [MCP-7.1].

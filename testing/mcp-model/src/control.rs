@@ -1,6 +1,8 @@
 //! What the program says to the interface program ([MCP-6.2], [MCP-6.3]).
 
-use bcl_layout::control::{GIVEN_BACK_SLOTS, GRANTS, Grant, given_back_slot};
+use std::collections::HashSet;
+
+use bcl_layout::control::{GIVEN_BACK_SLOTS, GRANTS, Grant, WINDOWS, given_back_slot};
 
 /// What stands in the control page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,7 @@ pub struct Control {
     /// Where messages belong.
     pub grants: [Grant; GRANTS],
     given_back: [bool; GIVEN_BACK_SLOTS],
+    offered: HashSet<u16>,
 }
 
 impl Default for Control {
@@ -27,6 +30,7 @@ impl Default for Control {
             grant_count: GRANTS as u32,
             grants: [Grant::default(); GRANTS],
             given_back: [false; GIVEN_BACK_SLOTS],
+            offered: HashSet::new(),
         }
     }
 }
@@ -40,6 +44,19 @@ impl Control {
     /// Gives this connection back; or ends that.
     pub fn give_back(&mut self, connection: u32, is_given_back: bool) {
         self.given_back[given_back_slot(connection)] = is_given_back;
+    }
+
+    /// Whether peers may be served from a window, if it is entered.
+    pub fn is_offered(&self, window: u16) -> bool {
+        self.offered.contains(&window)
+    }
+
+    /// Offers a window; or ends that.
+    pub fn offer(&mut self, window: u16, is_offered: bool) {
+        match is_offered && usize::from(window) < WINDOWS {
+            true => self.offered.insert(window),
+            false => self.offered.remove(&window),
+        };
     }
 
     pub(crate) fn grant_of(&self, connection: u32, message: u32) -> Option<Grant> {

@@ -145,6 +145,23 @@ impl ModelPort {
         self.windows.remove(&number)
     }
 
+    /// The packet's window, if it is entered and offered.
+    pub(crate) fn offered(&self, number: u16) -> Option<&Window> {
+        let window = self.windows.get(&number);
+        window.filter(|_| self.control.is_offered(number))
+    }
+
+    /// The same to be written to, borrowed apart from the rest.
+    pub(crate) fn offered_mut<'a>(
+        windows: &'a mut HashMap<u16, Window>,
+        control: &Control,
+        number: u16,
+    ) -> Option<&'a mut Window> {
+        windows
+            .get_mut(&number)
+            .filter(|_| control.is_offered(number))
+    }
+
     /// An entered window.
     pub fn window(&mut self, number: u16) -> Option<&mut Window> {
         self.windows.get_mut(&number)

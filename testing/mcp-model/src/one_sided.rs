@@ -17,7 +17,7 @@ impl ModelPort {
     pub(crate) fn get(&mut self, packet: &Packet<'_>) -> Option<Effect> {
         let header = &packet.header;
         let is_padded = header.flags.contains(Flags::PADDED);
-        let Some(window) = self.windows.get(&header.channel).filter(|_| is_padded) else {
+        let Some(window) = self.offered(header.channel).filter(|_| is_padded) else {
             return self.pass_on(packet);
         };
         let status = window.permits(header.offset, header.length, Entered::GET);
@@ -48,7 +48,7 @@ impl ModelPort {
             }
             _ => Outcome {
                 number: header.message,
-                is_ours: self.windows.contains_key(&header.channel),
+                is_ours: self.offered(header.channel).is_some(),
                 is_done: false,
                 status: RmaStatus::Ok,
                 value: 0,
@@ -68,7 +68,7 @@ impl ModelPort {
         let header = &packet.header;
         let len_bytes = packet.payload.len() as u64;
         let is_last = header.flags.contains(Flags::LAST);
-        let window = self.windows.get_mut(&header.channel);
+        let window = Self::offered_mut(&mut self.windows, &self.control, header.channel);
         if outcome.status == RmaStatus::Ok {
             outcome.status = status_of(window.as_deref(), |window| {
                 match window.permits(outcome.start, header.length, Entered::PUT) {
@@ -109,7 +109,7 @@ impl ModelPort {
         outcome: &mut Outcome,
     ) -> Option<Effect> {
         let header = &packet.header;
-        let window = self.windows.get_mut(&header.channel);
+        let window = Self::offered_mut(&mut self.windows, &self.control, header.channel);
         outcome.status = status_of(window.as_deref(), |window| {
             match window.permits(header.offset, 8, Entered::ATOMIC) {
                 RmaStatus::Ok if !header.offset.is_multiple_of(8) => RmaStatus::Range,

@@ -84,6 +84,7 @@ impl Twins {
                 access,
             },
         );
+        self.model.control.offer(number, true);
     }
 
     /// Something other than a packet.
@@ -111,7 +112,13 @@ impl Twins {
                     false => self.kernel.control.wake(),
                 }
             }
-            62..90 => self.regrant(),
+            62..86 => self.regrant(),
+            86..90 => {
+                let number = traffic.random.below(WINDOWS) as u16;
+                let is_offered = !traffic.once_in(4);
+                self.model.control.offer(number, is_offered);
+                self.kernel.control.offer(number, is_offered);
+            }
             90..94 => {
                 // Two of the connections share their byte.
                 let is_given_back = traffic.once_in(4);

@@ -183,6 +183,7 @@ impl Kernel {
         };
         let key = window_key(number);
         tables.windows.insert(&key, &window).expect("a window");
+        self.control.offer(number, true);
     }
 
     pub fn remove_window(&mut self, number: u16) {

@@ -112,6 +112,12 @@ pub trait Tables {
     /// When the kernel refuses.
     fn unbind_window(&mut self, port: u32, window: u16) -> Result<(), TableError>;
 
+    /// Waits until no packet is dealt with any more that can have found what was there before the latest change.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn settle(&mut self) -> Result<(), TableError>;
+
     /// Counters of the program, all ports together.
     ///
     /// # Errors

@@ -30,6 +30,11 @@ pub const GIVEN_BACK_AT: usize = 1024;
 /// How many bytes these are.
 pub const GIVEN_BACK_SLOTS: usize = 1024;
 
+/// Where the bits stand by which windows are offered.
+pub const OFFERED_AT: usize = 2048;
+/// How many bits these are: windows with numbers below this can be offered.
+pub const WINDOWS: usize = 4096;
+
 /// Which of those bytes is a connection's; others have the same.
 pub const fn given_back_slot(connection: u32) -> usize {
     connection as usize % GIVEN_BACK_SLOTS

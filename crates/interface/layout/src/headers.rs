@@ -110,6 +110,7 @@ fn packets(claims: &mut Claims) {
 fn control_page(claims: &mut Claims) {
     claims.size("control", PAGE_BYTES);
     claims.is("GRANTS", GRANTS);
+    claims.is("WINDOWS", WINDOWS);
     for (field, at, len_bytes) in [
         ("sleeps", SLEEPS_AT, 4),
         ("refuses_system", REFUSE_SYSTEM_AT, 4),
@@ -117,6 +118,7 @@ fn control_page(claims: &mut Claims) {
         ("refuses_early", REFUSE_EARLY_AT, 4),
         ("grants", GRANTS_AT, GRANTS * GRANT_BYTES),
         ("given_back", GIVEN_BACK_AT, GIVEN_BACK_SLOTS),
+        ("offered", OFFERED_AT, WINDOWS / 8),
     ] {
         claims.field("control", field, at, len_bytes);
     }

@@ -7,8 +7,8 @@ use std::os::fd::AsFd;
 use bcl_layout::PAGE_BYTES;
 use bcl_layout::control::{
     GIVEN_BACK_AT, GRANT_BYTES, GRANT_CONNECTION_AT, GRANT_COUNT_AT, GRANT_LEN_AT,
-    GRANT_MESSAGE_AT, GRANT_PLACE_AT, GRANT_WINDOW_AT, GRANTS, GRANTS_AT, Grant, REFUSE_EARLY_AT,
-    REFUSE_SYSTEM_AT, SLEEPS_AT, given_back_slot,
+    GRANT_MESSAGE_AT, GRANT_PLACE_AT, GRANT_WINDOW_AT, GRANTS, GRANTS_AT, Grant, OFFERED_AT,
+    REFUSE_EARLY_AT, REFUSE_SYSTEM_AT, SLEEPS_AT, WINDOWS, given_back_slot,
 };
 use bcl_os::Fd;
 use bcl_os::mapping::Mapping;
@@ -76,10 +76,26 @@ impl Control {
 
     /// Whether the program has given a connection back: the interface program leaves its packets alone.
     pub fn give_back(&self, connection: u32, is_given_back: bool) {
-        let at = GIVEN_BACK_AT + given_back_slot(connection);
-        // SAFETY: within the page; bytes of it are only used as atomics.
-        let byte: &AtomicU8 = unsafe { self.0.start().add(at).cast().as_ref() };
+        let byte = self.byte(GIVEN_BACK_AT + given_back_slot(connection));
         byte.store(u8::from(is_given_back), Ordering::SeqCst);
+    }
+
+    /// Whether peers may be served from a window below [`WINDOWS`] that the agent has entered. A packet that the interface
+    /// program is dealing with may still be, after it was said that they may not.
+    pub fn offer(&self, window: u16, is_offered: bool) {
+        let window = usize::from(window);
+        assert!(window < WINDOWS, "there are {WINDOWS} windows");
+        let (byte, bit) = (self.byte(OFFERED_AT + window / 8), 1 << (window % 8));
+        match is_offered {
+            true => byte.fetch_or(bit, Ordering::SeqCst),
+            false => byte.fetch_and(!bit, Ordering::SeqCst),
+        };
+    }
+
+    fn byte(&self, at: usize) -> &AtomicU8 {
+        assert!((GIVEN_BACK_AT..PAGE_BYTES).contains(&at));
+        // SAFETY: within the page, as just asserted; bytes of this part are only used as atomics.
+        unsafe { self.0.start().add(at).cast().as_ref() }
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
@@ -125,14 +141,21 @@ mod tests {
             },
         );
         control.give_back(1024 + 9, true);
+        for window in [0, 13, 4095] {
+            control.offer(window, true);
+        }
+        control.offer(0, false);
         let mut page = [0u8; 4096];
         assert_eq!(pread(&file, &mut page, 0), Ok(4096));
         let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().unwrap());
         assert_eq!([word(0), word(4), word(8)], [1, 1, 16]);
         let grant: Vec<u32> = (0..8).map(|index| word(64 + 15 * 32 + 4 * index)).collect();
         assert_eq!(grant, [0x0102_0304, 5, 6, 0, 7, 0, 8, 0]);
-        assert_eq!(page.iter().skip(1024).filter(|byte| **byte != 0).count(), 1);
-        assert_eq!(page[1024 + 9], 1);
+        assert_eq!(page.iter().skip(1024).filter(|byte| **byte != 0).count(), 3);
+        assert_eq!(
+            [page[1024 + 9], page[2048 + 1], page[2048 + 511]],
+            [1, 32, 128]
+        );
         control.wake();
         control.revoke(15);
         assert_eq!(pread(&file, &mut page, 0), Ok(4096));

@@ -85,6 +85,7 @@ impl Bench {
             access,
         };
         self.port.enter_window(number, window);
+        self.port.control.offer(number, true);
     }
 
     pub fn memory(&mut self, number: u16) -> &[u8] {

@@ -188,6 +188,38 @@ fn the_program_is_told_of_windows_that_notify() {
     );
 }
 
+/// What comes once a window is not offered any more is the program's, and of the rest of a put nothing is written.
+#[test]
+fn a_window_that_is_not_offered_is_as_one_that_is_not_entered() {
+    let mut bench = Bench::new();
+    bench.window(2, 64, PUT | ATOMIC | GET);
+    let first = Header {
+        flags: Flags::FIRST,
+        ..put(1, 0, 2, 16, 12)
+    };
+    assert_eq!(bench.follow(first, &[1; 8]), Came::Nothing);
+    bench.port.control.offer(2, false);
+    let last = Header {
+        flags: Flags::LAST,
+        offset: 24,
+        ..first
+    };
+    assert_eq!(status(bench.follow(last, &[1; 4])), RmaStatus::NoWindow);
+    assert_eq!(bench.memory(2)[24], 0);
+    let payload = AtomicBody::FetchAdd(5).to_bytes();
+    assert_eq!(bench.follow(add(2, 0, 2, 8), &payload), Came::Nothing);
+    assert_eq!(bench.records().len(), 1);
+    bench.port.control.offer(2, true);
+    assert_eq!(bench.follow(add(2, 0, 2, 8), &payload), Came::Nothing);
+    assert_eq!(
+        status(bench.follow(add(3, 0, 2, 8), &payload)),
+        RmaStatus::Ok
+    );
+    assert_eq!(bench.memory(2)[8], 5);
+    bench.window(4096, 64, ATOMIC);
+    assert_eq!(bench.follow(add(4, 1, 4096, 8), &payload), Came::Nothing);
+}
+
 /// What the program has performed, or the MCP, stays with it: else it would be done twice, or not be answered.
 #[test]
 fn an_operation_stays_with_who_has_begun_it() {

@@ -177,6 +177,7 @@ impl Front {
                 access: ACCESS | if self.fancies(2) { NOTIFY } else { 0 },
             };
             self.port.enter_window(number, window);
+            self.port.control.offer(number, true);
         }
     }
 

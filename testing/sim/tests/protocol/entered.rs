@@ -144,6 +144,7 @@ fn enter_window(world: &mut World, number: u16, len: usize, access: u32) {
         access,
     };
     world.front().port.enter_window(number, window);
+    world.front().port.control.offer(number, true);
 }
 
 fn rma(world: &mut World, window: u16, offset: u64, action: Action) {

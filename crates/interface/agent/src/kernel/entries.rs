@@ -260,7 +260,7 @@ impl Tables for Kernel {
             .tables
             .windows
             .insert(&window_key(port, window.window), &entry);
-        // The entry that was there before, if any, is free now.
+        // The entry that was there before, if any, is free now; and that there was none may be known to a packet.
         self.may_be_in_use = true;
         entered.map_err(|error| refused(&error, "windows"))
     }
@@ -271,6 +271,10 @@ impl Tables for Kernel {
         removed
             .map(drop)
             .map_err(|error| refused(&error, "windows"))
+    }
+
+    fn settle(&mut self) -> Done {
+        self.await_packets()
     }
 
     fn counters(&self) -> Done<Counters> {

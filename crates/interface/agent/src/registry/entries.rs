@@ -188,10 +188,14 @@ impl Registry {
             .map_err(|error| of_tables(&what, &error))?;
         let windows = &mut self.port_mut(id)?.windows;
         windows.insert(window.window, window.memory);
+        if let Err(error) = self.tables.settle() {
+            self.unbind_window(id, window.window)?;
+            return Err(of_tables(&what, &error));
+        }
         Ok(())
     }
 
-    /// Peers may use a window no longer.
+    /// Peers may use a window no longer: when this returns nothing of its memory changes for them.
     ///
     /// # Errors
     /// When nothing is bound to it.
@@ -206,7 +210,9 @@ impl Registry {
             .unbind_window(index, window)
             .map_err(|error| of_tables(&what, &error))?;
         self.port_mut(id)?.windows.remove(&window);
-        Ok(())
+        self.tables
+            .settle()
+            .map_err(|error| of_tables(&what, &error))
     }
 
     fn memory(&self, id: PortId, number: u32, what: &str) -> Result<Memory, Failure> {
