@@ -14,12 +14,13 @@
 //!
 //! Memory that other processes write at any moment, and how a receiver sleeps without costing the sender anything:
 //!
-//! - [`memfd`] and [`mapping`]: how it is had and mapped;
+//! - [`memfd`] and [`mapping`]: how it is had and mapped; [`bpf_map`]: that of an interface program;
 //! - [`mod@copy`]: copying, wherever it lies;
 //! - [`sync`]: the one home of BCL's atomics, for which loom stands in;
 //! - [`sleep`], [`fence`], [`bell`] and [`wait`]: falling asleep, being woken, and when to do so.
 
 pub mod bell;
+pub mod bpf_map;
 pub mod cancel;
 pub mod copy;
 pub mod fd;

@@ -50,6 +50,25 @@ impl Mapping {
         Ok(Self { start, len_bytes })
     }
 
+    /// Puts the memory of another descriptor at the same addresses. Who reads there meanwhile finds the one or the other.
+    ///
+    /// # Errors
+    /// What the kernel says; then nothing may be mapped there any more, and the earlier memory has to be put back.
+    pub fn replace(&self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+        // SAFETY: the addresses are this mapping's own, and stay mapped for as long.
+        unsafe {
+            rustix::mm::mmap(
+                self.start.as_ptr().cast::<c_void>(),
+                self.len_bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::FIXED,
+                fd,
+                0,
+            )
+        }
+        .map(drop)
+    }
+
     /// First byte, aligned to a page.
     pub fn start(&self) -> NonNull<u8> {
         self.start

@@ -26,7 +26,7 @@ impl Access {
     }
 
     /// Number form, as in the C header.
-    pub fn bits(self) -> u32 {
+    pub const fn bits(self) -> u32 {
         self.0
     }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use bcl_os::cancel;
 use bcl_tier::{
     Depths, LinkInfo, MessageId, NormalSend, RmaOp, Shared, SystemHandle, Target, Tier, Upcalls,
+    WindowMemory,
 };
-use bcl_types::{Address, Device, OpId};
+use bcl_types::{Access, Address, Device, OpId};
 
 use crate::bed::Bed;
 use crate::routes::Routes;
@@ -174,6 +175,28 @@ impl<N: Tier, F: Tier> Tiers<N, F> {
         match self.far_for(peer, up) {
             Some(far) => far.rma(peer, op, up),
             None => self.near.rma(peer, op, up),
+        }
+    }
+
+    /// Memory is about to be bound to a window.
+    pub fn bind(
+        &mut self,
+        window: u16,
+        memory: &WindowMemory,
+        access: Access,
+        up: &mut impl Upcalls,
+    ) {
+        self.near.bind(window, memory, access, up);
+        if let Some(far) = &mut self.far {
+            far.bind(window, memory, access, up);
+        }
+    }
+
+    /// Memory was unbound from a window: when this returns nobody acts on it for a peer.
+    pub fn unbind(&mut self, window: u16, up: &mut impl Upcalls) {
+        self.near.unbind(window, up);
+        if let Some(far) = &mut self.far {
+            far.unbind(window, up);
         }
     }
 

@@ -61,6 +61,8 @@ struct Pending {
     request: Request,
     /// When it is of no use any more, if ever.
     until: Option<Instant>,
+    /// Which is so long after it was asked for.
+    patience: Duration,
     /// Nobody waits for the answer any more.
     is_given_up: bool,
 }
@@ -72,6 +74,8 @@ pub struct Outcome {
     pub request: Request,
     /// Never [`Answer::Failed`].
     pub result: Result<Answer, Unanswered>,
+    /// What came beside the answer.
+    pub descriptors: Vec<Fd>,
 }
 
 /// Why there is no answer, or none that helps.
@@ -109,20 +113,25 @@ impl RequestQueue {
 
     /// Asks for what is of use only now.
     pub fn ask(&mut self, now: Instant, request: Request) {
-        self.push(now, request, Some(now + HASTE));
+        self.ask_within(now, HASTE, request);
+    }
+
+    /// Asks for what is of use within a time. Memory that is made later is freed.
+    pub fn ask_within(&mut self, now: Instant, patience: Duration, request: Request) {
+        self.push(now, request, Some(now + patience), patience);
     }
 
     /// Asks for what must be done, whenever that is.
     pub fn ask_until_done(&mut self, now: Instant, request: Request) {
-        self.push(now, request, None);
+        self.push(now, request, None, Duration::MAX);
     }
 
-    fn push(&mut self, now: Instant, request: Request, until: Option<Instant>) {
-        let is_given_up = false;
+    fn push(&mut self, now: Instant, request: Request, until: Option<Instant>, patience: Duration) {
         self.unsent.push_back(Pending {
             request,
             until,
-            is_given_up,
+            patience,
+            is_given_up: false,
         });
         self.advance(now);
     }
@@ -184,7 +193,7 @@ impl RequestQueue {
                 self.asked.push_back(pending);
             }
         }
-        let Some((answer, _)) = line.hear_at_once()? else {
+        let Some((answer, descriptors)) = line.hear_at_once()? else {
             return Ok(false);
         };
         match stage {
@@ -202,16 +211,23 @@ impl RequestQueue {
                 Answer::Failed(failure) => return Err(AgentError::Refused(failure)),
                 other => return Err(unexpected(&other)),
             },
-            Stage::Ready => self.on_answer(answer)?,
+            Stage::Ready => self.on_answer(answer, descriptors)?,
         }
         Ok(true)
     }
 
-    fn on_answer(&mut self, answer: Answer) -> Result<(), AgentError> {
+    fn on_answer(&mut self, answer: Answer, descriptors: Vec<Fd>) -> Result<(), AgentError> {
         let Some(pending) = self.asked.pop_front() else {
             return Err(unexpected(&answer));
         };
         let result = match answer {
+            Answer::Memory { memory, .. } if pending.is_given_up => {
+                self.unsent.push_back(Pending {
+                    request: Request::Free { memory },
+                    ..pending
+                });
+                return Ok(());
+            }
             Answer::Failed(failure) => Err(Unanswered {
                 error: Arc::new(AgentError::Refused(failure)),
                 may_be_done: false,
@@ -219,8 +235,11 @@ impl RequestQueue {
             answer => Ok(answer),
         };
         if !pending.is_given_up {
-            let request = pending.request;
-            self.outcomes.push_back(Outcome { request, result });
+            self.outcomes.push_back(Outcome {
+                request: pending.request,
+                result,
+                descriptors,
+            });
         }
         Ok(())
     }
@@ -261,21 +280,29 @@ impl RequestQueue {
 
     fn fail(&mut self, request: Request, may_be_done: bool) {
         let error = Arc::clone(&self.trouble);
-        let result = Err(Unanswered { error, may_be_done });
-        self.outcomes.push_back(Outcome { request, result });
+        self.outcomes.push_back(Outcome {
+            request,
+            result: Err(Unanswered { error, may_be_done }),
+            descriptors: Vec::new(),
+        });
     }
 
     /// The agent has not said anything for too long.
     fn give_up_what_is_useless(&mut self, now: Instant) {
         let is_useless = |pending: &Pending| pending.until.is_some_and(|until| until <= now);
+        let all = self.asked.iter().chain(&self.unsent);
+        let time = all
+            .filter(|pending| is_useless(pending))
+            .map(|pending| pending.patience)
+            .min();
         let mut unsure = Vec::new();
         for pending in self.asked.iter_mut().filter(|pending| is_useless(pending)) {
             pending.until = None;
             pending.is_given_up = true;
             unsure.push(pending.request.clone());
         }
-        if !unsure.is_empty() || self.unsent.iter().any(is_useless) {
-            self.trouble = Arc::new(AgentError::Silent { time: HASTE });
+        if let Some(time) = time {
+            self.trouble = Arc::new(AgentError::Silent { time });
         }
         for request in unsure {
             self.fail(request, true);

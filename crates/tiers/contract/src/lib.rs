@@ -32,9 +32,9 @@ pub use handles::{Arrival, LinkInfo, MessageId, NormalSend, Source, SystemHandle
 pub use open::{Claim, OpenError, Opening, PortConfig};
 pub use peer_keys::PeerKeys;
 pub use pieces::{PIECES_MAX, Piece, Pieces};
-pub use region::{Extent, Region, RegionPlace};
+pub use region::{AgentMemories, Binding, Extent, Region, RegionPlace};
 pub use rma::{Action, RmaOp};
 pub use shared::{Friends, Shared};
 pub use tier::{Depths, Tier, WaitSet};
 pub use upcalls::Upcalls;
-pub use window::{WINDOW_COUNT, Window, WindowOffer, WindowTable, apply};
+pub use window::{WINDOW_COUNT, Window, WindowMemory, WindowOffer, WindowTable, apply};

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_os::sync::Ordering;
-use bcl_types::{Address, OpId, SYSTEM_MAX};
+use bcl_types::{Access, Address, OpId, SYSTEM_MAX};
 use rustix::io::Errno;
 
 use crate::handles::{LinkInfo, MessageId, NormalSend, SystemHandle, Target};
 use crate::page::{Counter, Page};
 use crate::rma::RmaOp;
 use crate::upcalls::Upcalls;
+use crate::window::WindowMemory;
 
 /// Moves messages between a port and some of its peers. Its opening is its own business: each wants something else.
 ///
-/// One thread at a time calls it; the port above sees to that. None of these calls blocks, but [`close`](Self::close). What
+/// One thread at a time calls it; the port above sees to that. None of these calls blocks, but [`close`](Self::close), and
+/// [`bind`](Self::bind) and [`unbind`](Self::unbind), which may wait for somebody else. What
 /// comes of them, and what peers do, it tells by the [`Upcalls`] that it is handed. Calls are dispatched statically: a
 /// message within a node takes 200 ns.
 pub trait Tier {
@@ -71,6 +73,20 @@ pub trait Tier {
 
     /// Starts a one-sided operation; `rma_done` is called when it is complete, perhaps before this returns.
     fn rma(&mut self, peer: Address, op: RmaOp, up: &mut impl Upcalls);
+
+    /// Memory is about to be bound to a window: the tier has others serve it, if it can. Nobody has acted on it for a peer yet, and
+    /// the program does not write it. Events may come of this meanwhile, and it takes a moment.
+    fn bind(
+        &mut self,
+        _window: u16,
+        _memory: &WindowMemory,
+        _access: Access,
+        _up: &mut impl Upcalls,
+    ) {
+    }
+
+    /// Memory was unbound from a window: when this returns nobody acts on it for a peer of the tier's any more.
+    fn unbind(&mut self, _window: u16, _up: &mut impl Upcalls) {}
 
     /// A buffer was posted for a message that waits. False if the message has gone meanwhile.
     fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool;

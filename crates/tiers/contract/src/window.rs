@@ -8,20 +8,56 @@ use bcl_os::sync::Ordering;
 use bcl_types::{Access, Atomic, Refusal};
 
 use crate::page::Page;
-use crate::region::Region;
+use crate::region::{Binding, Region};
 
-/// Memory bound to an open channel.
-#[derive(Debug, Clone)]
-pub struct Window {
+/// Memory that is bound to an open channel, or is about to be.
+#[derive(Debug)]
+pub struct WindowMemory {
     start: *mut u8,
     len_bytes: usize,
-    access: Access,
-    /// The DMA buffer, if the window is the whole of one: then peers act on it directly.
-    region: Option<Arc<Region>>,
+    /// The DMA buffer that it lies in.
+    buffer: Option<Binding>,
 }
 
 // SAFETY: the address is used only under the table's lock, and the binder vouches for it until unbound.
-unsafe impl Send for Window {}
+unsafe impl Send for WindowMemory {}
+
+impl WindowMemory {
+    /// # Safety
+    /// The memory stays valid as long as this lives, and is read and written by others meanwhile.
+    pub unsafe fn new(start: *mut u8, len_bytes: usize) -> Self {
+        let buffer = Region::containing(start as usize, len_bytes);
+        Self {
+            start,
+            len_bytes,
+            buffer: buffer.map(|(region, _)| region.bind()),
+        }
+    }
+
+    /// Length in bytes.
+    pub fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    /// The DMA buffer that it lies in, and where in it.
+    pub fn buffer(&self) -> Option<(&Arc<Region>, usize)> {
+        let region = self.buffer.as_ref()?.region();
+        Some((region, self.start as usize - region.start() as usize))
+    }
+
+    /// The DMA buffer that it is the whole of: peers of the node act on that directly.
+    fn whole_buffer(&self) -> Option<&Arc<Region>> {
+        let (region, _) = self.buffer()?;
+        Some(region).filter(|region| region.len_bytes() == self.len_bytes)
+    }
+}
+
+/// Memory bound to an open channel.
+#[derive(Debug)]
+pub struct Window {
+    memory: WindowMemory,
+    access: Access,
+}
 
 /// How a peer reaches a window.
 #[derive(Debug)]
@@ -37,7 +73,7 @@ pub struct WindowOffer {
 impl Window {
     /// What to tell a peer that asks.
     pub fn offer(&self) -> WindowOffer {
-        let direct = self.region.clone().filter(|region| {
+        let direct = self.memory.whole_buffer().cloned().filter(|region| {
             if self.access.lets_write() {
                 region.expose_to_writers().is_some()
             } else {
@@ -45,7 +81,7 @@ impl Window {
             }
         });
         WindowOffer {
-            len_bytes: self.len_bytes as u64,
+            len_bytes: self.memory.len_bytes as u64,
             access: self.access,
             direct,
         }
@@ -59,12 +95,12 @@ impl Window {
     /// Whether all of an access is permitted, for those that do it in pieces.
     pub fn permits(&self, offset: u64, len_bytes: u64, need: Access) -> Result<(), Refusal> {
         self.access
-            .check(self.len_bytes as u64, offset, len_bytes, need)
+            .check(self.memory.len_bytes as u64, offset, len_bytes, need)
     }
 
     fn range(&self, offset: u64, len_bytes: u64, need: Access) -> Result<*mut u8, Refusal> {
         self.permits(offset, len_bytes, need)?;
-        Ok(self.start.wrapping_add(offset as usize))
+        Ok(self.memory.start.wrapping_add(offset as usize))
     }
 
     /// Writes for a peer.
@@ -115,39 +151,20 @@ pub struct WindowTable {
 
 impl WindowTable {
     /// Binds memory; false if there is some already, or no such number.
-    ///
-    /// # Safety
-    /// The memory stays valid until it is unbound, and is read and written by others meanwhile.
-    pub unsafe fn bind(
-        &mut self,
-        page: &Page,
-        number: u16,
-        start: *mut u8,
-        len_bytes: usize,
-        access: Access,
-    ) -> bool {
+    pub fn bind(&mut self, page: &Page, number: u16, memory: WindowMemory, access: Access) -> bool {
         if number >= WINDOW_COUNT || self.bound.contains_key(&number) {
             return false;
         }
-        let region = Region::at(start as usize).filter(|region| region.len_bytes() == len_bytes);
-        let window = Window {
-            start,
-            len_bytes,
-            access,
-            region,
-        };
-        self.bound.insert(number, window);
+        self.bound.insert(number, Window { memory, access });
         change(page, number);
         true
     }
 
-    /// Takes memory back; false if nothing is bound there.
-    pub fn unbind(&mut self, page: &Page, number: u16) -> bool {
-        let was_bound = self.bound.remove(&number).is_some();
-        if was_bound {
-            change(page, number);
-        }
-        was_bound
+    /// Takes memory back, if any is bound there.
+    pub fn unbind(&mut self, page: &Page, number: u16) -> Option<WindowMemory> {
+        let window = self.bound.remove(&number)?;
+        change(page, number);
+        Some(window.memory)
     }
 
     /// What is bound there.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bcl_tier::{
     Action, MessageId, NormalSend, Pieces, RmaOp, Shared, Source, SystemHandle, Target, Tier,
+    WindowMemory,
 };
 use bcl_types::{Access, Address, OpError, OpId};
 
@@ -131,9 +132,10 @@ impl<T: Tier> End<T> {
     pub fn bind(&mut self, len_bytes: usize, access: Access) {
         let memory = self.lend(len_bytes, 0);
         let start = memory.within_one(0, len_bytes).expect("it is in one piece");
-        let mut windows = self.shared.windows();
         // SAFETY: the memory is kept until the port is closed.
-        let is_bound = unsafe { windows.bind(&self.shared.page, 1, start, len_bytes, access) };
+        let memory = unsafe { WindowMemory::new(start, len_bytes) };
+        let mut windows = self.shared.windows();
+        let is_bound = windows.bind(&self.shared.page, 1, memory, access);
         assert!(is_bound);
     }
 

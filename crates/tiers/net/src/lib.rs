@@ -16,6 +16,7 @@ mod port;
 mod station;
 mod udp;
 mod watcher;
+mod windows;
 
 pub use engine::open::{Interception, NetConfig, OpenError, free_numbers};
 pub use interface::open::Unavailable;

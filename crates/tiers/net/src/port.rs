@@ -6,14 +6,15 @@ use std::time::Duration;
 use bcl_node::{Nodes, sandbox};
 use bcl_tier::{
     Depths, LinkInfo, MessageId, NormalSend, RmaOp, Shared, SystemHandle, Target, Tier, Upcalls,
-    WaitSet,
+    WaitSet, WindowMemory,
 };
-use bcl_types::{Address, OpId};
+use bcl_types::{Access, Address, OpId};
 
 use crate::engine::open::{NetConfig, OpenError};
 use crate::engine::{Engine, Look};
 use crate::station::Station;
 use crate::watcher;
+use crate::windows::Windows;
 
 /// Polls without a packet after which the sources are looked at less often: a system call costs more than a look at
 /// all shared-memory peers.
@@ -25,6 +26,7 @@ const POLLS_PER_LOOK: u32 = 8;
 #[derive(Debug)]
 pub struct NetPort {
     station: Arc<Station>,
+    windows: Windows,
     quiet_polls: u32,
     /// Packets are to wake who sleeps.
     is_armed: bool,
@@ -44,6 +46,7 @@ impl NetPort {
         })?;
         Ok(Self {
             station,
+            windows: Windows::default(),
             quiet_polls: 0,
             is_armed: false,
         })
@@ -125,6 +128,14 @@ impl Tier for NetPort {
             .visit(up, |engine, up| engine.rma(peer, op, up));
     }
 
+    fn bind(&mut self, window: u16, memory: &WindowMemory, access: Access, up: &mut impl Upcalls) {
+        self.windows.bind(&self.station, window, memory, access, up);
+    }
+
+    fn unbind(&mut self, window: u16, up: &mut impl Upcalls) {
+        self.windows.unbind(&self.station, window, up);
+    }
+
     fn accept(&mut self, message: MessageId, target: Target, up: &mut impl Upcalls) -> bool {
         self.quiet_polls = 0;
         self.station
@@ -179,6 +190,7 @@ impl Tier for NetPort {
     }
 
     fn close(&mut self, linger: Duration) {
+        self.windows.close(&self.station);
         self.station.close(linger);
         watcher::leave(&self.station);
     }

@@ -32,6 +32,8 @@ pub struct Station {
     /// A second descriptor of each source of packets, so that sleeping on them needs no lock.
     descriptors: Vec<Fd>,
     ring: Option<Fd>,
+    /// Readable when the agent has answered; one of `descriptors` as well.
+    agent: Option<Fd>,
     /// The ring is readable, and nothing can be taken from it: nobody is to sleep on it.
     ring_is_stuck: AtomicBool,
     /// Counts what the program does here; while it moves, the thread keeps away.
@@ -59,12 +61,14 @@ impl Station {
             .map(Fd::second)
             .collect::<Result<_, _>>()?;
         let ring = engine.ring().map(Fd::second).transpose()?;
+        let agent = engine.agent().map(Fd::second).transpose()?;
         Ok(Self {
             engine: Mutex::new(engine),
             port,
             watcher,
             descriptors,
             ring,
+            agent,
             ring_is_stuck: AtomicBool::new(false),
             visits: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
@@ -163,6 +167,12 @@ impl Station {
             self.call_the_watcher();
         }
         was_held
+    }
+
+    /// Until the agent has answered, or for so long.
+    pub(crate) fn await_agent(&self, patience: Duration) {
+        let agent = self.agent.as_ref().map(AsFd::as_fd);
+        let _ = bcl_os::ready::wait_for(agent, Some(patience));
     }
 
     /// Says goodbye to all peers, and waits up to `linger` until they have what was sent to them.

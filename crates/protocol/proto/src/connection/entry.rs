@@ -149,6 +149,11 @@ impl Connection {
         self.owner.outcomes()
     }
 
+    /// A window was unbound ([WIRE-11.3]).
+    pub fn on_unbound(&mut self, window: u16) {
+        self.owner.on_unbound(window);
+    }
+
     /// Goes on where the interface program has stopped ([MCP-6.3]).
     pub fn take_back(&mut self, now: Time, state: &ConnectionState, deaf_hosts: &mut DeafHosts) {
         let why = self.why_returning();

@@ -282,6 +282,13 @@ impl Endpoint {
         true
     }
 
+    /// A window was unbound: puts of which some pieces were performed fail.
+    pub fn on_unbound(&mut self, window: u16) {
+        for connection in self.connections.iter_mut() {
+            connection.on_unbound(window);
+        }
+    }
+
     /// Takes leave of all peers. What was sent before still goes out, for as long as the driver goes on
     /// until [`is_drained`](Self::is_drained); what is not complete then never will be. The memory lent to sends
     /// that are not complete is used until then.

@@ -148,6 +148,11 @@ impl Table {
         self.places.iter().flatten().map(|connection| &**connection)
     }
 
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
+        let connections = self.places.iter_mut().flatten();
+        connections.map(|connection| &mut **connection)
+    }
+
     /// All places in use.
     pub fn places(&self) -> Vec<u32> {
         (0..self.places.len() as u32)

@@ -23,6 +23,8 @@ const ANSWERS_MAX: usize = 2 * SLOTS;
 #[derive(Debug, Clone, Copy)]
 struct Outcome {
     operation: u32,
+    /// Of a put that is not done.
+    window: Option<u16>,
     is_done: bool,
     status: RmaStatus,
     value: u64,
@@ -80,11 +82,24 @@ impl Owner {
             let outcomes = self.outcomes.get_or_insert_with(|| Box::new([None; SLOTS]));
             outcomes[slot] = Some(Outcome {
                 operation: theirs.number,
+                window: None,
                 is_done: theirs.is_done,
                 status: theirs.status,
                 value: theirs.value,
                 start: theirs.start,
             });
+        }
+    }
+
+    /// A window was unbound: of the puts that are under way to it nothing more is performed, whatever is bound there later. That
+    /// of an interface program's may be to any window.
+    pub fn on_unbound(&mut self, window: u16) {
+        let outcomes = self.outcomes.iter_mut().flat_map(|all| all.iter_mut());
+        for outcome in outcomes.flatten() {
+            let is_to_it = outcome.window.is_none_or(|its| its == window);
+            if is_to_it && !outcome.is_done && outcome.status == RmaStatus::Ok {
+                outcome.status = RmaStatus::NoWindow;
+            }
         }
     }
 
@@ -173,6 +188,7 @@ impl Owner {
             Some(outcome) => outcome,
             None => Outcome {
                 operation: header.message,
+                window: Some(header.channel),
                 is_done: false,
                 status: RmaStatus::Ok,
                 value: 0,
@@ -215,6 +231,7 @@ impl Owner {
             .window_atomic(sender.peer, header.channel, header.offset, atomic);
         let outcome = Outcome {
             operation: header.message,
+            window: None,
             is_done: true,
             status: status(result.map(drop)),
             value: result.unwrap_or(0),
@@ -250,6 +267,7 @@ impl Owner {
         };
         let outcome = Outcome {
             operation: header.message,
+            window: None,
             is_done: true,
             status: status(result),
             value: 0,

@@ -73,8 +73,12 @@ fn now() -> Time {
 impl Engine {
     /// To be slept on: what is readable when a packet has come, or an answer of the agent.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let agent = self.interface.as_ref().map(Interface::agent);
-        self.udp.descriptors().chain(agent)
+        self.udp.descriptors().chain(self.agent())
+    }
+
+    /// Readable when the agent has answered.
+    pub fn agent(&self) -> Option<BorrowedFd<'_>> {
+        self.interface.as_ref().map(Interface::agent)
     }
 
     /// To be slept on as well, by who [listens](Self::listen): readable when there are records in it.
@@ -102,6 +106,16 @@ impl Engine {
         if let Some(interface) = &mut self.interface {
             interface.stop_listening();
         }
+    }
+
+    /// The interface program's side of the port.
+    pub fn interface(&mut self) -> Option<&mut Interface> {
+        self.interface.as_mut()
+    }
+
+    /// A window was unbound.
+    pub fn on_unbound(&mut self, window: u16) {
+        self.endpoint.on_unbound(window);
     }
 
     /// Connections, and attempts at one.

@@ -1,13 +1,15 @@
-//! Connections are entered into the interface program's tables, and taken back ([MCP-1.5], [MCP-6.3]). The agent does
-//! that, in the order in which it is asked; nobody waits for it.
+//! What the agent is asked for, in whose order it is done. Connections are entered into the interface program's tables, and
+//! taken back ([MCP-1.5], [MCP-6.3]); nobody waits for that. Windows are: the program's thread does, and goes on meanwhile.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bcl_agent_client::message::{Answer, Connection, Request};
 use bcl_agent_client::{AgentError, Key, Outcome, RequestQueue, Unanswered};
 use bcl_proto::{ConnectionState, Endpoint, Span, Time, Upcalls};
+use bcl_tier::AgentMemories;
 use bcl_xdp::{Control, Ring};
 
 use super::state::{outcomes, state};
@@ -27,6 +29,12 @@ pub struct Errands {
     dead_after: Span,
     /// Why the latest connection that was to be entered was not.
     trouble: Option<Arc<AgentError>>,
+    /// Windows that are not offered any more, and that the agent has not removed yet.
+    leaving: BTreeSet<u16>,
+    memories: Arc<AgentMemories>,
+    /// What the program waits for, and what has become of it.
+    awaited: Option<Request>,
+    answer: Option<Outcome>,
 }
 
 /// A connection that is being taken back.
@@ -47,7 +55,41 @@ impl Errands {
             returns: Vec::new(),
             dead_after,
             trouble: None,
+            leaving: BTreeSet::new(),
+            memories: Arc::default(),
+            awaited: None,
+            answer: None,
         }
+    }
+
+    /// Asks for something that the program waits for; one thing at a time.
+    pub fn ask_for_program(&mut self, request: Request, patience: Duration) {
+        self.awaited = Some(request.clone());
+        self.agent.ask_within(Instant::now(), patience, request);
+        self.listen_at = Time(0);
+    }
+
+    pub fn next_answer(&mut self) -> Option<Outcome> {
+        self.answer.take()
+    }
+
+    pub fn leave(&mut self, window: u16) {
+        self.leaving.insert(window);
+        let unbind = Request::Unbind { window };
+        self.agent.ask_until_done(Instant::now(), unbind);
+    }
+
+    pub fn is_leaving(&self, window: u16) -> bool {
+        self.leaving.contains(&window)
+    }
+
+    pub fn memories(&self) -> Arc<AgentMemories> {
+        Arc::clone(&self.memories)
+    }
+
+    pub fn free(&mut self, memory: u32) {
+        let free = Request::Free { memory };
+        self.agent.ask_until_done(Instant::now(), free);
     }
 
     pub fn descriptor(&self) -> BorrowedFd<'_> {
@@ -98,6 +140,9 @@ impl Errands {
         }
         if endpoint.has_errands() {
             self.ask(now, control, endpoint, up);
+        }
+        while let Some(memory) = self.memories.next_to_free() {
+            self.free(memory);
         }
     }
 
@@ -156,13 +201,22 @@ impl Errands {
         up: &mut impl Upcalls,
     ) {
         let instant = Instant::now();
-        while let Some(Outcome { request, result }) = self.agent.poll(instant) {
+        while let Some(outcome) = self.agent.poll(instant) {
+            if self.awaited.as_ref() == Some(&outcome.request) {
+                self.awaited = None;
+                self.answer = Some(outcome);
+                continue;
+            }
+            let Outcome {
+                request, result, ..
+            } = outcome;
             match request {
                 Request::Enter(Connection { connection, .. }) => {
                     let result = result.map(drop);
                     self.on_entered(connection, result, now, control, endpoint, up);
                 }
                 Request::Remove { connection, .. } => self.on_removed(connection, result, ring),
+                Request::Unbind { window } => drop(self.leaving.remove(&window)),
                 _ => {}
             }
         }

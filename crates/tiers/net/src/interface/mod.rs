@@ -9,8 +9,13 @@ pub mod open;
 mod state;
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
 
+use bcl_agent_client::Outcome;
+use bcl_agent_client::message::Request;
 use bcl_proto::{Endpoint, Span, Time, Told, Upcalls};
+use bcl_tier::AgentMemories;
 use bcl_xdp::{Control, Counters, Ring};
 
 use agent::Errands;
@@ -46,6 +51,51 @@ impl Interface {
     /// Readable when the agent has answered.
     pub fn agent(&self) -> BorrowedFd<'_> {
         self.errands.descriptor()
+    }
+
+    /// Asks the agent for what the program waits for; [`next_answer`](Self::next_answer) comes with a turn.
+    pub fn ask(&mut self, request: Request, patience: Duration) {
+        self.errands.ask_for_program(request, patience);
+    }
+
+    /// What has become of it.
+    pub fn next_answer(&mut self) -> Option<Outcome> {
+        self.errands.next_answer()
+    }
+
+    /// Whether peers may be served from a window that is entered ([MCP-6.2]).
+    pub fn offer(&self, window: u16, is_offered: bool) {
+        self.control.offer(window, is_offered);
+    }
+
+    /// Has a window removed that is not offered, whenever there is an agent.
+    pub fn leave(&mut self, window: u16) {
+        self.errands.leave(window);
+    }
+
+    /// Whether a window may be entered that was left.
+    pub fn is_leaving(&self, window: u16) -> bool {
+        self.errands.is_leaving(window)
+    }
+
+    /// Where the buffers of the port lie that the interface program acts on.
+    pub fn memories(&self) -> Arc<AgentMemories> {
+        self.errands.memories()
+    }
+
+    /// Has memory freed, whenever there is an agent.
+    pub fn free(&mut self, memory: u32) {
+        self.errands.free(memory);
+    }
+
+    /// Where the ring ends now.
+    pub fn ring_end(&self) -> u64 {
+        self.ring.end()
+    }
+
+    /// Whether all has been taken that lay before this.
+    pub fn ring_has_passed(&self, end: u64) -> bool {
+        self.ring.has_passed(end)
     }
 
     /// Why a connection is not the interface program's.

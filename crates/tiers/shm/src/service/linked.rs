@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use bcl_node::watch::PeerProcess;
 use bcl_node::{fdpass, peer_credentials};
-use bcl_os::Fd;
 use bcl_os::mapping::Mapping;
-use bcl_os::memfd;
 use bcl_os::sync::{AtomicU64, Ordering};
+use bcl_os::{Fd, bpf_map, memfd};
 use bcl_rings::pair::PairEnd;
 use bcl_tier::Region;
 use bcl_tier::page::{Counter, Page};
@@ -137,7 +136,7 @@ impl Linked {
                 .as_ref()
                 .and_then(|(region, writable)| descriptor(region, *writable));
             let fds: &[BorrowedFd<'_>] = match &fd {
-                Some(fd) => &[*fd],
+                Some(fd) => &[fd.as_fd()],
                 None => &[],
             };
             match fdpass::send(&self.sock, &next.bytes, fds) {
@@ -151,7 +150,7 @@ impl Linked {
     }
 }
 
-fn descriptor(region: &Region, writable: bool) -> Option<BorrowedFd<'_>> {
+fn descriptor(region: &Region, writable: bool) -> Option<Arc<Fd>> {
     if writable {
         region.expose_to_writers()
     } else {
@@ -432,7 +431,11 @@ fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: O
 }
 
 fn adopt(fd: &Fd, len_bytes: u64, writable: bool) -> Option<Mapping> {
-    memfd::adopt(fd.as_fd(), usize::try_from(len_bytes).ok()?, writable).ok()
+    let (fd, len_bytes) = (fd.as_fd(), usize::try_from(len_bytes).ok()?);
+    let memory = memfd::adopt(fd, len_bytes, writable);
+    memory
+        .or_else(|_| bpf_map::adopt(fd, len_bytes, writable))
+        .ok()
 }
 
 fn show_window(state: &mut State, token: Token, shared: &ShmShared, window: u16) {

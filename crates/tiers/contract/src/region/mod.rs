@@ -1,10 +1,12 @@
 //! DMA buffers: memory of a descriptor, so that others can act on it without us: peers of the node on a memfd, the
 //! interface program on a map of the agent's.
 
+mod backing;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bcl_os::cancel;
 use bcl_os::mapping::Mapping;
@@ -12,6 +14,9 @@ use bcl_os::memfd::{self, Writers};
 use bcl_os::sync::{AtomicU64, Ordering};
 use bcl_os::{Fd, PerProcess};
 use rustix::io::Errno;
+
+pub use backing::AgentMemories;
+use backing::Backing;
 
 /// A place in a DMA buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,29 +27,13 @@ pub struct RegionPlace {
     pub offset: u64,
 }
 
-/// How a buffer may be mapped by others; decided by its first use ([SEM-6.4]).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exposure {
-    None,
-    ReadOnly,
-    Writable,
-}
-
 /// One DMA buffer. Peers that mapped it keep the memory alive, not its contents' meaning.
 #[derive(Debug)]
 pub struct Region {
     id: u64,
     mapping: Mapping,
     len_bytes: usize,
-    backing: Backing,
-}
-
-#[derive(Debug)]
-enum Backing {
-    /// Peers of the node can be shown it.
-    Memfd(Fd, Mutex<Exposure>),
-    /// The interface program acts on it; this is the agent's number for it.
-    Map(u32),
+    backing: Mutex<Backing>,
 }
 
 /// Buffers of this process by address, to find the buffer that a pointer lies in.
@@ -70,19 +59,7 @@ impl Region {
             .checked_next_multiple_of(page)
             .unwrap_or(usize::MAX);
         let (fd, mapping) = memfd::create("bcl-dma", mapped, Writers::Anybody)?;
-        let backing = Backing::Memfd(fd, Mutex::new(Exposure::None));
-        Ok(Self::enter(mapping, len_bytes, backing))
-    }
-
-    /// A buffer of `len_bytes` in a map that the agent has made and calls `memory`.
-    ///
-    /// # Errors
-    /// What the kernel says of a descriptor that cannot be mapped so far.
-    pub fn of_map(map: BorrowedFd<'_>, memory: u32, len_bytes: usize) -> Result<Arc<Self>, Errno> {
-        let page = rustix::param::page_size();
-        let mapped = len_bytes.max(1).checked_next_multiple_of(page);
-        let mapping = Mapping::new(map, 0, mapped.ok_or(Errno::NOMEM)?, true)?;
-        Ok(Self::enter(mapping, len_bytes, Backing::Map(memory)))
+        Ok(Self::enter(mapping, len_bytes, Backing::memfd(fd)))
     }
 
     fn enter(mapping: Mapping, len_bytes: usize, backing: Backing) -> Arc<Self> {
@@ -91,7 +68,7 @@ impl Region {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             mapping,
             len_bytes,
-            backing,
+            backing: Mutex::new(backing),
         });
         let mut regions = table();
         regions.insert(region.start() as usize, Arc::downgrade(&region));
@@ -99,12 +76,49 @@ impl Region {
         region
     }
 
-    /// The agent's number for it, if the interface program can act on it.
-    pub fn memory(&self) -> Option<u32> {
-        match self.backing {
-            Backing::Map(memory) => Some(memory),
-            Backing::Memfd(..) => None,
+    fn backing(&self) -> MutexGuard<'_, Backing> {
+        self.backing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The agent's number for what the buffer lies in, if that is a memory of this port's, which the interface program acts on.
+    pub fn memory(&self, port: &Arc<AgentMemories>) -> Option<u32> {
+        self.backing().memory(port)
+    }
+
+    /// Whether it can be [moved](Self::move_to) by who has bound it: nobody else has, and it was shown to nobody.
+    pub fn can_move(&self) -> bool {
+        self.backing().can_move()
+    }
+
+    /// Moves the contents to a map that the agent has made for this port and calls `memory`. The addresses stay the same.
+    /// What is written to them meanwhile may be lost.
+    ///
+    /// # Errors
+    /// `EBUSY` if it cannot be moved, or what the kernel says of the map; all is as it was then.
+    pub fn move_to(&self, map: Fd, memory: u32, port: &Arc<AgentMemories>) -> Result<(), Errno> {
+        let mut backing = self.backing();
+        if !backing.can_move() {
+            return Err(Errno::BUSY);
         }
+        let copy = Mapping::new(map.as_fd(), 0, self.mapping.len_bytes(), true)?;
+        let (from, to) = (self.start(), copy.start().as_ptr());
+        // SAFETY: both are mapped that far, and nobody else knows of the copy.
+        unsafe { bcl_os::copy(from, to, self.mapping.len_bytes()) };
+        drop(copy);
+        if let Err(errno) = self.mapping.replace(map.as_fd()) {
+            // It was there a moment ago.
+            let earlier = backing.fd().map(|fd| self.mapping.replace(fd.as_fd()));
+            debug_assert_eq!(earlier, Some(Ok(())));
+            return Err(errno);
+        }
+        backing.moved_to(map, memory, port);
+        Ok(())
+    }
+
+    /// The buffer, or a part of it, is bound once more, until what this returns is dropped.
+    pub fn bind(self: &Arc<Self>) -> Binding {
+        self.backing().bindings += 1;
+        Binding(Arc::clone(self))
     }
 
     /// A number that changes whenever a buffer comes or goes, before its addresses mean something else: what
@@ -194,30 +208,31 @@ impl Region {
         alive.into_iter().find(|region| region.id == id)
     }
 
-    /// A descriptor from which peers can only read; `None` if there is none to show.
-    pub fn expose_to_readers(&self) -> Option<BorrowedFd<'_>> {
-        let Backing::Memfd(fd, exposure) = &self.backing else {
-            return None;
-        };
-        let mut exposure = exposure.lock().unwrap_or_else(PoisonError::into_inner);
-        if *exposure == Exposure::None {
-            memfd::seal_read_only(fd.as_fd()).ok()?;
-            *exposure = Exposure::ReadOnly;
-        }
-        Some(fd.as_fd())
+    /// A descriptor for peers that only read; `None` if there is none to show.
+    pub fn expose_to_readers(&self) -> Option<Arc<Fd>> {
+        self.backing().expose_to_readers()
     }
 
-    /// A descriptor through which peers can write, unless there is none or the buffer was sealed for readers before.
-    pub fn expose_to_writers(&self) -> Option<BorrowedFd<'_>> {
-        let Backing::Memfd(fd, exposure) = &self.backing else {
-            return None;
-        };
-        let mut exposure = exposure.lock().unwrap_or_else(PoisonError::into_inner);
-        if *exposure == Exposure::None {
-            memfd::seal_as_it_is(fd.as_fd()).ok()?;
-            *exposure = Exposure::Writable;
-        }
-        (*exposure == Exposure::Writable).then(|| fd.as_fd())
+    /// A descriptor through which peers can write, unless the buffer was sealed for readers before.
+    pub fn expose_to_writers(&self) -> Option<Arc<Fd>> {
+        self.backing().expose_to_writers()
+    }
+}
+
+/// A buffer is bound as long as this lives.
+#[derive(Debug)]
+pub struct Binding(Arc<Region>);
+
+impl Binding {
+    /// The buffer.
+    pub fn region(&self) -> &Arc<Region> {
+        &self.0
+    }
+}
+
+impl Drop for Binding {
+    fn drop(&mut self) {
+        self.0.backing().bindings -= 1;
     }
 }
 
@@ -225,7 +240,7 @@ impl Drop for Region {
     fn drop(&mut self) {
         // The descriptor is closed here and not with the other fields: that is a cancellation point.
         let _off = cancel::Off::new();
-        drop(std::mem::replace(&mut self.backing, Backing::Map(0)));
+        self.backing().close();
         let mut regions = table();
         regions.remove(&(self.start() as usize));
         EPOCH.fetch_add(1, Ordering::Release);
@@ -261,16 +276,57 @@ mod tests {
         assert!(Region::containing(start + 100, 200).is_none());
     }
 
+    /// A file stands for the map.
+    fn map() -> Fd {
+        memfd::create("map", 12_288, Writers::Anybody).unwrap().0
+    }
+
     #[test]
-    fn a_buffer_of_the_interface_programs_is_shown_to_nobody_else() {
-        let (fd, _own) = memfd::create("map", 8192, Writers::Anybody).unwrap();
-        let region = Region::of_map(fd.as_fd(), 7, 5000).unwrap();
-        assert_eq!((region.memory(), region.len_bytes()), (Some(7), 5000));
-        assert!(region.expose_to_readers().is_none() && region.expose_to_writers().is_none());
-        let (found, _) = Region::containing(region.start() as usize + 4999, 1).unwrap();
-        assert_eq!(found.id(), region.id());
-        assert!(Region::of_map(fd.as_fd(), 7, usize::MAX).is_err());
-        assert_eq!(Region::allocate(1).unwrap().memory(), None);
+    fn a_buffer_moves_to_a_map_and_keeps_its_contents_and_addresses() {
+        let region = Region::allocate(9000).unwrap();
+        let port = Arc::default();
+        // SAFETY: it is that long.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(region.start(), 9000) };
+        bytes.fill(7);
+        let bound = region.bind();
+        let file = map();
+        let written = Mapping::new(file.as_fd(), 0, 12_288, true).unwrap();
+        region.move_to(file, 5, &port).unwrap();
+        assert_eq!(region.memory(&port), Some(5));
+        assert_eq!(region.memory(&Arc::default()), None);
+        assert!(bytes.iter().all(|byte| *byte == 7));
+        bytes[8999] = 8;
+        // SAFETY: as above.
+        assert_eq!(unsafe { written.start().add(8999).read_volatile() }, 8);
+        // Nobody could be kept from writing.
+        assert!(region.expose_to_readers().is_none());
+        assert!(region.expose_to_writers().is_some() && region.expose_to_readers().is_some());
+        drop((bound, region));
+        assert_eq!([port.next_to_free(), port.next_to_free()], [Some(5), None]);
+    }
+
+    #[test]
+    fn a_buffer_that_somebody_else_uses_stays_where_it_is() {
+        let (one, other) = (Arc::default(), Arc::default());
+        let region = Region::allocate(9000).unwrap();
+        let twice = [region.bind(), region.bind()];
+        assert_eq!(region.move_to(map(), 1, &one), Err(Errno::BUSY));
+        drop(twice);
+        region.move_to(map(), 2, &one).unwrap();
+        region.move_to(map(), 3, &other).unwrap();
+        assert_eq!(
+            (one.next_to_free(), region.memory(&other)),
+            (Some(2), Some(3))
+        );
+        assert!(region.expose_to_writers().is_some());
+        assert_eq!(region.move_to(map(), 4, &one), Err(Errno::BUSY));
+        // A port that has ended has no memories any more.
+        drop(other);
+        drop(region);
+        let short = memfd::create("map", 4096, Writers::Anybody).unwrap().0;
+        let region = Region::allocate(9000).unwrap();
+        assert!(region.expose_to_readers().is_some());
+        assert_eq!(region.move_to(short, 4, &one), Err(Errno::BUSY));
     }
 
     #[test]
@@ -280,6 +336,6 @@ mod tests {
         assert!(region.expose_to_writers().is_none());
         let other = Region::allocate(4096).unwrap();
         let fd = other.expose_to_writers().unwrap();
-        assert!(memfd::adopt(fd, 4096, true).is_ok());
+        assert!(memfd::adopt(fd.as_fd(), 4096, true).is_ok());
     }
 }
