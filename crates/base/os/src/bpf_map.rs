@@ -13,7 +13,7 @@ const ARRAY: u32 = 2;
 /// `BPF_F_MMAPABLE`.
 const CAN_BE_MAPPED: u32 = 1 << 10;
 
-/// Maps an array that a peer sent, after making sure that it is one ([SHM-1.3]). The kernel maps no more than there is.
+/// Maps an array that a peer sent, after making sure that it is one ([SHM-7.6]). The kernel maps no more than there is.
 ///
 /// # Errors
 /// When it is something else, shorter, or the kernel refuses.

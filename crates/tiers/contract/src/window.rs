@@ -62,6 +62,8 @@ pub struct Window {
 /// How a peer reaches a window.
 #[derive(Debug)]
 pub struct WindowOffer {
+    /// Address of the first byte in the owner's process.
+    pub address: u64,
     /// Bytes that may be reached.
     pub len_bytes: u64,
     /// What may be done.
@@ -81,6 +83,7 @@ impl Window {
             }
         });
         WindowOffer {
+            address: self.memory.start as u64,
             len_bytes: self.memory.len_bytes as u64,
             access: self.access,
             direct,

@@ -38,8 +38,9 @@ pub struct Station {
     ring_is_stuck: AtomicBool,
     /// Counts what the program does here; while it moves, the thread keeps away.
     visits: AtomicU32,
-    /// Threads that sleep on the sources themselves.
+    /// Threads that sleep on the sources themselves, and how often any has begun to.
     sleepers: AtomicU32,
+    sleeps: AtomicU32,
     /// Connections, and attempts at one.
     peers: AtomicU32,
     /// Whether the thread has kept news for the program.
@@ -72,6 +73,7 @@ impl Station {
             ring_is_stuck: AtomicBool::new(false),
             visits: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
+            sleeps: AtomicU32::new(0),
             peers: AtomicU32::new(0),
             has_news: AtomicBool::new(false),
             next_look_ns: AtomicU64::new(SOON),
@@ -253,6 +255,10 @@ impl Station {
         self.sleepers.load(Ordering::Relaxed) > 0
     }
 
+    pub(crate) fn sleeps(&self) -> u32 {
+        self.sleeps.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn visits(&self) -> u32 {
         self.visits.load(Ordering::Relaxed)
     }
@@ -286,6 +292,7 @@ impl Station {
 impl WaitSet for Station {
     fn sleep(&self, patience: Option<Duration>) -> Result<(), Errno> {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
+        self.sleeps.fetch_add(1, Ordering::Relaxed);
         let timer = self.lock().next_timeout_ns().map(clock::until);
         let timeout = patience.into_iter().chain(timer).min();
         let slept = self.port.wait(self.descriptors(), timeout);

@@ -124,8 +124,7 @@ impl<U: Upcalls> Talk<'_, U> {
         }
         let number = match buffer.memory(&memories) {
             Some(number) => number,
-            // Peers of the node could not be shown it to be read alone.
-            None if !access.lets_write() || !buffer.can_move() => return Err(NotServed),
+            None if !buffer.can_move() => return Err(NotServed),
             None => self.move_to_map(buffer, &memories)?,
         };
         self.enter(Window {

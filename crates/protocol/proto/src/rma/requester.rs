@@ -120,8 +120,26 @@ impl Requester {
         }
     }
 
-    /// The next request, which will have this sequence.
+    /// The next request, which will have this sequence. An interface program may answer reads if they are padded.
     pub fn next_packet(
+        &mut self,
+        now: Time,
+        limit: u16,
+        congestion_window: f64,
+        sequence: u32,
+        pads: bool,
+    ) -> Option<Packet> {
+        let mut packet = self.next_request(now, limit, congestion_window, sequence)?;
+        if pads && packet.kind == Kind::Get && packet.length <= u64::from(limit) {
+            packet.flags |= Flags::PADDED;
+            packet.payload = Content::Padding {
+                len: packet.length as u16,
+            };
+        }
+        Some(packet)
+    }
+
+    fn next_request(
         &mut self,
         now: Time,
         limit: u16,

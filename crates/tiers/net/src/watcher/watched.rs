@@ -13,6 +13,9 @@ use crate::station::Station;
 
 /// Time between two looks at a program that is at work on its port.
 const TICK: Duration = Duration::from_millis(4);
+/// A program that has just slept has been woken by what came, and sees to it: two would be in each other's way. If it computes
+/// instead, that is found out after so long.
+const SOON: Duration = Duration::from_millis(1);
 /// Looks at a program that sleeps before it is left to itself.
 const LOOKS_AT_A_SLEEPER: u32 = 64;
 
@@ -26,6 +29,7 @@ pub struct Watched {
     due: Option<Instant>,
     pace: Pace,
     looks_at_sleeper: u32,
+    sleeps: u32,
 }
 
 impl Watched {
@@ -39,6 +43,7 @@ impl Watched {
             is_listening: false,
             due: Some(now),
             looks_at_sleeper: 0,
+            sleeps: 0,
         }
     }
 
@@ -77,6 +82,13 @@ impl Watched {
             return;
         }
         self.looks_at_sleeper = 0;
+        let sleeps = self.station.sleeps();
+        if std::mem::replace(&mut self.sleeps, sleeps) != sleeps {
+            self.station.look_soon();
+            self.due = Some(now + SOON);
+            self.stop_listening(epoll);
+            return;
+        }
         if is_at_work && self.station.has_peers() {
             self.station.look_soon();
             self.due = Some(now + TICK);

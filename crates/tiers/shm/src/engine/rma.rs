@@ -1,19 +1,21 @@
-//! One-sided operations, the requester's half: act directly on a mapped window, else ask the owner's thread.
+//! One-sided operations, the requester's half: act directly on a mapped window, have the kernel read one that is not, else ask
+//! the owner's thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bcl_os::mapping::Mapping;
-use bcl_os::sync::{Ordering, bump};
+use bcl_os::sync::{Ordering, bump, fence};
 use bcl_rings::Corrupt;
 use bcl_tier::page::Counter;
-use bcl_tier::{Action, RmaOp, Upcalls, WINDOW_COUNT, apply};
+use bcl_tier::{Action, Piece, RmaOp, Upcalls, WINDOW_COUNT, apply};
 use bcl_types::{Access, Address, OpError, OpId};
 
 use super::incoming::Context;
 use super::link::Link;
 use super::message::{Kind, Message};
 use super::outgoing::Outgoing;
+use crate::cma::ReadError;
 
 /// What the service thread found out about a peer's window.
 #[derive(Debug, Clone)]
@@ -22,6 +24,8 @@ pub struct WindowInfo {
     pub access: Access,
     /// Mapped here, so that we can act on it ourselves.
     pub mapping: Option<Arc<Mapping>>,
+    /// Where it lies in the owner's address space.
+    pub address: u64,
 }
 
 /// What is known of one of a peer's windows.
@@ -148,8 +152,14 @@ impl Requester {
             return Ok(true);
         }
         let Some(mapping) = &info.mapping else {
-            self.with_owner.push(*op);
-            ctx.service.request(link.id, *op);
+            // In their order: those that the owner performs come first.
+            let is_next = self.with_owner.is_empty();
+            if is_next && read(link, info.address, op) && still_is(link, op.window, epoch) {
+                up.rma_done(ctx.from, op.window, op.op, 0, Ok(()));
+            } else {
+                self.with_owner.push(*op);
+                ctx.service.request(link.id, *op);
+            }
             return Ok(true);
         };
         let notify = info.access.contains(Access::NOTIFY) && op.action.writes();
@@ -203,6 +213,36 @@ impl Requester {
             up.rma_done(peer, op.window, op.op, 0, Err(error));
         }
     }
+}
+
+/// Has the kernel read a window of the peer's, whose range has been checked, if that is asked for. False: nothing has been read,
+/// or something else.
+fn read(link: &mut Link, window_address: u64, op: &RmaOp) -> bool {
+    let (Action::Get { to, len_bytes }, Ok(memory)) = (op.action, &link.memory) else {
+        return false;
+    };
+    let address = window_address.wrapping_add(op.offset) as usize;
+    let from = Piece::to_read(address as *const u8, len_bytes);
+    let to = Piece {
+        start: to,
+        len_bytes,
+    };
+    match memory.read(&[from], &[to], 0, len_bytes) {
+        Ok(()) => true,
+        Err(ReadError::Refused(errno)) => {
+            link.memory = Err(format!("process_vm_readv stopped working: {errno}"));
+            false
+        }
+        // If the peer has ended its socket tells; if the memory is of a kind that only the peer can read, it is asked.
+        Err(ReadError::NotMapped | ReadError::NotThePeer) => false,
+    }
+}
+
+/// Whether a window is still what it was: what was read after it was unbound may be anything.
+fn still_is(link: &Link, window: u16, epoch: u64) -> bool {
+    fence(Ordering::SeqCst);
+    let is_closing = link.pair.peer_wishes().closing.load(Ordering::Acquire) != 0;
+    !is_closing && link.page.window_epoch(window).load(Ordering::Acquire) == epoch
 }
 
 /// Acts on a mapped window; the range has been checked against the window, which is not longer than the mapping.

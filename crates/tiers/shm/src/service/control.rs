@@ -21,6 +21,15 @@ pub enum Request {
     Atomic(Atomic),
 }
 
+/// Memory that is bound to a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    pub len_bytes: u64,
+    pub access: Access,
+    /// Where it lies in its owner's address space.
+    pub address: u64,
+}
+
 /// A packet, without its data and descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packet {
@@ -37,8 +46,8 @@ pub enum Packet {
         window: u16,
         /// What the page says of it at this moment.
         epoch: u64,
-        /// Length and access, if memory is bound.
-        bound: Option<(u64, Access)>,
+        /// What memory is bound, if any is.
+        bound: Option<Bound>,
     },
     /// Do this for me.
     Rma {
@@ -74,7 +83,15 @@ impl Packet {
                 bound,
             } => {
                 let is_bound = u64::from(bound.is_some());
-                let (len_bytes, access) = bound.unwrap_or((0, Access::NONE));
+                let Bound {
+                    len_bytes,
+                    access,
+                    address,
+                } = bound.unwrap_or(Bound {
+                    len_bytes: 0,
+                    access: Access::NONE,
+                    address: 0,
+                });
                 let access = u64::from(access.bits());
                 [
                     5,
@@ -83,7 +100,7 @@ impl Packet {
                     is_bound,
                     len_bytes,
                     access,
-                    0,
+                    address,
                     0,
                 ]
             }
@@ -137,7 +154,11 @@ impl Packet {
                 epoch: w[2],
                 bound: match w[3] {
                     0 => None,
-                    1 => Some((w[4], Access::from_bits(u32::try_from(w[5]).ok()?)?)),
+                    1 => Some(Bound {
+                        len_bytes: w[4],
+                        access: Access::from_bits(u32::try_from(w[5]).ok()?)?,
+                        address: w[6],
+                    }),
                     _ => return None,
                 },
             },
@@ -207,7 +228,11 @@ mod tests {
             Packet::Window {
                 window: 3,
                 epoch: 5,
-                bound: Some((4096, Access::ALL)),
+                bound: Some(Bound {
+                    len_bytes: 4096,
+                    access: Access::ALL,
+                    address: 1 << 46,
+                }),
             },
             Packet::Window {
                 window: 4095,

@@ -17,7 +17,7 @@ use bcl_types::{Address, Cause};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 
-use super::control::{DATA_MAX, HEAD_LEN, Packet};
+use super::control::{Bound, DATA_MAX, HEAD_LEN, Packet};
 use super::jobs::{self, Job};
 use super::offer::Offer;
 use super::state::{Entry, PROCESS_BIT, State, Token};
@@ -392,12 +392,13 @@ fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: O
             epoch,
             bound,
         } => {
-            let info = bound.map(|(len_bytes, access)| WindowInfo {
-                len_bytes,
-                access,
+            let info = bound.map(|bound| WindowInfo {
+                len_bytes: bound.len_bytes,
+                access: bound.access,
                 mapping: fd
-                    .and_then(|fd| adopt(&fd, len_bytes, access.lets_write()))
+                    .and_then(|fd| adopt(&fd, bound.len_bytes, bound.access.lets_write()))
                     .map(Arc::new),
+                address: bound.address,
             });
             shared.notify(Notice::Window {
                 link,
@@ -451,7 +452,11 @@ fn show_window(state: &mut State, token: Token, shared: &ShmShared, window: u16)
     let packet = Packet::Window {
         window,
         epoch,
-        bound: offer.as_ref().map(|offer| (offer.len_bytes, offer.access)),
+        bound: offer.as_ref().map(|offer| Bound {
+            len_bytes: offer.len_bytes,
+            access: offer.access,
+            address: offer.address,
+        }),
     };
     let region = offer.and_then(|offer| Some((offer.direct?, offer.access.lets_write())));
     send(state, token, packet, &[], region);
