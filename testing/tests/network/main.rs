@@ -15,4 +15,5 @@ mod silence;
 mod told;
 mod traffic;
 mod unreliable;
+mod windows;
 mod wire;

@@ -174,6 +174,38 @@ fn the_port_is_told_of_what_was_written_and_only_then() {
     assert_eq!(told, [Heard::Written(2, 16, 5000), Heard::Written(2, 8, 8)]);
 }
 
+/// What is short is asked so that the interface program can answer; what is long only if the process does not.
+#[test]
+fn what_is_read_comes_without_the_process() {
+    let mut world = set_up(6);
+    enter_window(&mut world, 1, 60_000, 7);
+    world.looks = false;
+    let get = |len_bytes| Action::Get { len_bytes };
+    let done = |world: &mut World| {
+        let news = world.hosts[0].memory.take().into_iter();
+        news.filter(|news| matches!(news, Heard::Rma(_, _, Ok(()))))
+            .count()
+    };
+    rma(&mut world, 1, 16, get(1_000));
+    world.run(Span::from_ms(1));
+    assert_eq!(done(&mut world), 1);
+    // The first time it is asked in vain, then no more.
+    for longest_ms in [300, 5] {
+        rma(&mut world, 1, 0, get(50_000));
+        world.run(Span::from_ms(longest_ms));
+        assert_eq!(done(&mut world), 1);
+    }
+    // A process that looks answers itself.
+    world.looks = true;
+    world.flush(1);
+    world.run(Span::from_ms(1_100));
+    let before = world.front().port.counters.read;
+    rma(&mut world, 1, 0, get(50_000));
+    world.run(Span::from_ms(5));
+    assert_eq!(done(&mut world), 1);
+    assert_eq!(world.front().port.counters.read, before);
+}
+
 #[test]
 fn a_connection_that_is_taken_back_goes_on_where_the_interface_program_was() {
     for seed in 0..20 {

@@ -147,6 +147,26 @@ fn refused_accesses_touch_nothing() {
     assert_eq!(ends(&mut world, 1)[0].2, Err(OpError::RmaDenied));
 }
 
+/// WIRE-11.3
+#[test]
+fn a_put_to_a_window_that_was_unbound_meanwhile_fails() {
+    let mut world = world(1, Faults::default(), 1 << 20);
+    put(&mut world, 0, vec![1; 1 << 20]);
+    world.run(Span::from_us(300));
+    let written = |world: &World| {
+        let bytes = world.hosts[1].memory.windows[&3].iter();
+        bytes.filter(|byte| **byte == 1).count()
+    };
+    let before = written(&world);
+    assert!(before > 0 && before < 1 << 20, "{before}");
+    // Bound anew at once, to the same memory.
+    world.act(1, |endpoint, _, _| endpoint.on_unbound(3));
+    assert_eq!(ends(&mut world, 1)[0].2, Err(OpError::NoWindow));
+    assert_eq!(written(&world), before);
+    put(&mut world, 0, vec![1; 1 << 20]);
+    assert_eq!(ends(&mut world, 1)[0].2, Ok(()));
+}
+
 #[test]
 fn nothing_at_all_is_an_operation_too() {
     let mut world = world(1, Faults::default(), 16);

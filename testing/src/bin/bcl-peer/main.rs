@@ -7,6 +7,7 @@ mod obey;
 mod pingpong;
 mod scatter;
 mod traffic;
+mod windows;
 
 use std::env;
 

@@ -73,6 +73,22 @@ fn act(port: &mut Port, words: &[&str]) -> String {
             filled(kind, number(len)),
             Access::ALL | Access::NOTIFY,
         ),
+        ["words", window, count, access] => {
+            let access = Access::from_bits(number(access) as u32).expect("there is such an access");
+            crate::windows::bind(port, number(window) as u16, number(count), access)
+        }
+        ["word", window, index] => {
+            return crate::windows::unbind(port, number(window) as u16, number(index));
+        }
+        ["write", to, window, count] => {
+            return crate::windows::write(port, address(to), number(window) as u16, number(count));
+        }
+        ["read", to, window, count] => {
+            return crate::windows::read(port, address(to), number(window) as u16, number(count));
+        }
+        ["add", to, window, count] => {
+            return crate::windows::add(port, address(to), number(window) as u16, number(count));
+        }
         ["put", to, window, len] => port.put(
             address(to),
             number(window) as u16,

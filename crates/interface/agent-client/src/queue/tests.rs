@@ -213,6 +213,25 @@ fn an_agent_that_hangs_holds_nobody_up() {
 }
 
 #[test]
+fn memory_that_comes_too_late_is_freed() {
+    let (mut stage, end) = Stage::new(true);
+    let end = end.unwrap();
+    let (wish, patience) = (Request::Memory { bytes: 1 }, 5 * HASTE);
+    stage.queue.ask_within(stage.now, patience, wish.clone());
+    assert_eq!(end.hear(), Some(wish.clone()));
+    stage.wait(4 * HASTE);
+    stage.now += HASTE;
+    assert_eq!(stage.poll(), (wish, Err(true)));
+    let (memory, bytes) = (7, 65_536);
+    end.say(&Answer::Memory { memory, bytes });
+    stage.poll_nothing();
+    assert_eq!(end.hear(), Some(Request::Free { memory }));
+    end.say(&Answer::Done {});
+    stage.poll_nothing();
+    assert!(!stage.queue.is_waiting());
+}
+
+#[test]
 fn a_port_that_the_next_agent_does_not_know_is_asked_for_no_longer() {
     let (mut stage, _) = Stage::new(false);
     stage.queue.ask_until_done(stage.now, remove(1));

@@ -18,6 +18,9 @@ use crate::upcalls::Upcalls;
 /// path that loses every other packet, is no reason to be patient for seconds.
 const MAX_PATIENCE: Span = Span::from_ms(250);
 
+/// So long after a read that had to be asked for again all others are padded.
+const PADDING: Span = Span::from_ms(1000);
+
 /// An operation of the program.
 #[derive(Debug)]
 struct Job {
@@ -66,6 +69,8 @@ pub struct Requester {
     gets: u32,
     /// Slots to be asked again.
     again: u64,
+    /// The peer's program did not answer of late: until then its interface program is to.
+    pads_until: Time,
 }
 
 impl Requester {
@@ -120,23 +125,35 @@ impl Requester {
         }
     }
 
-    /// The next request, which will have this sequence. An interface program may answer reads if they are padded.
+    /// The next request, which will have this sequence. If it `can_pad` reads an interface program may answer them ([WIRE-11.7]).
     pub fn next_packet(
         &mut self,
         now: Time,
         limit: u16,
         congestion_window: f64,
         sequence: u32,
-        pads: bool,
+        can_pad: bool,
     ) -> Option<Packet> {
         let mut packet = self.next_request(now, limit, congestion_window, sequence)?;
-        if pads && packet.kind == Kind::Get && packet.length <= u64::from(limit) {
+        if can_pad && packet.kind == Kind::Get && self.is_to_be_padded(&packet, limit, now) {
             packet.flags |= Flags::PADDED;
             packet.payload = Content::Padding {
                 len: packet.length as u16,
             };
         }
         Some(packet)
+    }
+
+    /// Reads of several packets a program answers faster, as long as it answers.
+    fn is_to_be_padded(&mut self, packet: &Packet, limit: u16, now: Time) -> bool {
+        let slot = usize::from(packet.slot);
+        let request = self.asked.as_deref().and_then(|asked| asked[slot]);
+        let Some(request) = request.filter(|request| request.len <= limit) else {
+            return false;
+        };
+        let job = self.job(request.job);
+        let is_all = job.is_some_and(|job| shape(&job.rma.action).1 == u64::from(request.len));
+        is_all || request.tries > 0 || now < self.pads_until
     }
 
     fn next_request(
@@ -278,6 +295,9 @@ impl Requester {
             return None;
         }
         *place = None;
+        if request.kind == Kind::Get && request.tries > 0 {
+            self.pads_until = cx.now + PADDING;
+        }
         self.free |= 1 << slot;
         self.again &= !(1 << slot);
         self.gets -= u32::from(request.kind == Kind::Get);
