@@ -75,6 +75,11 @@ const ONCE_WRONG: &[(&str, u64, &str)] = &[
 /// The same, with interface programs.
 const ONCE_WRONG_WITH_INTERFACES: &[(&str, u64, &str)] = &[
     (
+        "rough",
+        166,
+        "a read that was padded could not be sent again once the path was narrower",
+    ),
+    (
         "full",
         3017,
         "where packets cannot be made longer, nothing behind a refused message was ever acknowledged",

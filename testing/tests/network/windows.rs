@@ -91,7 +91,7 @@ fn a_window_that_is_unbound_and_bound_under_puts() {
     });
 }
 
-/// A peer of the owner's node maps what the interface program writes to, and the kernel reads what it may not map.
+/// SEM-6.5: a peer of the owner's node maps what the interface program writes to, and the kernel reads what it may not map.
 #[test]
 fn peers_of_the_node_use_the_same_memory() {
     each(1000, ALL, |lab, one, other| {

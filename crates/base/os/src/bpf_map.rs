@@ -2,6 +2,8 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use rustix::fs::readlink;
+
 use crate::file;
 use crate::mapping::Mapping;
 use crate::memfd::Error;
@@ -19,7 +21,7 @@ const CAN_BE_MAPPED: u32 = 1 << 10;
 /// When it is something else, shorter, or the kernel refuses.
 pub fn adopt(fd: BorrowedFd<'_>, len_bytes: usize, writable: bool) -> Result<Mapping, Error> {
     let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let name = rustix::fs::readlink(name, Vec::new());
+    let name = readlink(name, Vec::new());
     if !name.is_ok_and(|name| name.as_bytes() == NAME) {
         return Err(Error::Unsafe("it is no map"));
     }

@@ -327,12 +327,24 @@ enum { /* access of bcl_bind, to be combined */
 /**
  * Binds memory to a window: others reach its `len` bytes, and nothing else, as `access` says.
  *
- * Others act on it directly if it is exactly a DMA buffer (bcl_dma_alloc); else a background thread of this process
- * serves them. Either way this program may compute meanwhile. BCL_ERR_BUSY if the window has memory. [SEM-5.1]
+ * Peers of the node act on it directly if it is exactly a DMA buffer (bcl_dma_alloc), and read other memory where the kernel
+ * lets them; else a background thread of this process serves them. Either way this program may compute meanwhile.
+ *
+ * Where an agent has opened the port (BCL_DEVICE xdp or auto), its interface program serves peers of other hosts, whether
+ * this process runs or is stopped, if the memory begins at a multiple of 8 in a DMA buffer of at most 1 GiB that no other
+ * window and no message has shown to anybody before. For that the buffer is moved to other memory, at the same addresses: this
+ * call waits for the agent, some 25 ms and up to a second for each GiB, and nothing may write to the buffer until it returns.
+ * Where the agent refuses, or does not answer within a second, the background thread serves them.
+ *
+ * BCL_ERR_BUSY if the window has memory. [SEM-5.1] [SEM-6.5]
  */
 int bcl_bind(bcl_port *port, uint16_t window, void *memory, size_t len, uint32_t access);
 
-/** Ends a window. Others are refused from now on, and the memory is the program's again. [SEM-5.1] */
+/**
+ * Ends a window. Others are refused from now on, and the memory is the program's again.
+ *
+ * If an interface program has served it this waits for the agent, some 15 ms, and a second if there is none. [SEM-5.6]
+ */
 int bcl_unbind(bcl_port *port, uint16_t window);
 
 /** Writes `len` bytes to `offset` of a peer's window. BCL_EVENT_RMA_DONE comes when they are there. */

@@ -53,6 +53,15 @@ impl Packet {
         }
     }
 
+    /// A read that asks for the same, and that only a program answers ([WIRE-11.7]).
+    pub fn unpadded(self) -> Self {
+        Self {
+            flags: Flags::NONE,
+            payload: Content::None,
+            ..self
+        }
+    }
+
     pub fn len_bytes(&self) -> u16 {
         match self.payload {
             Content::None => 0,

@@ -282,6 +282,12 @@ impl Connection {
         flags: Flags,
         cx: &mut Context<'_, U>,
     ) -> Option<Transmit> {
+        let is_too_long = packet.len_bytes() > self.payload_limit();
+        // The path has become narrower: what was padded need not be.
+        let packet = match packet.payload {
+            Content::Padding { .. } if is_too_long => packet.unpadded(),
+            _ => packet,
+        };
         let mut header = packet.header();
         header.sequence = sequence;
         header.flags |= Flags::RETRANSMIT | flags;
