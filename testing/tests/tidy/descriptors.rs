@@ -36,7 +36,9 @@ const OTHERS: &[&str] = &[
     "TcpStream",
     "File::",
     "OpenOptions",
-    "fs::read",
+    "fs::read(",
+    "fs::read_to_string",
+    "fs::read_dir",
     "Dir::read_from",
 ];
 

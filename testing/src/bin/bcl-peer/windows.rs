@@ -24,7 +24,7 @@ fn written(index: usize) -> u64 {
     index as u64 * 3 + 1
 }
 
-/// Unbinds it. One word of it, and how many are as they were and as a peer has [written](write) them.
+/// Unbinds it. One word of it, and how many are as they were, and as [`write()`] leaves them.
 pub fn unbind(port: &mut Port, window: u16, index: usize) -> String {
     let memory = port.unbind(window).expect("it was bound");
     let words = memory.as_slice().chunks_exact(WORD);
