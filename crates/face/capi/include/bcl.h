@@ -333,8 +333,9 @@ enum { /* access of bcl_bind, to be combined */
  * Where an agent has opened the port (BCL_DEVICE xdp or auto), its interface program serves peers of other hosts, whether
  * this process runs or is stopped, if the memory begins at a multiple of 8 in a DMA buffer of at most 1 GiB that no other
  * window and no message has shown to anybody before. For that the buffer is moved to other memory, at the same addresses: this
- * call waits for the agent, some 25 ms and up to a second for each GiB, and nothing may write to the buffer until it returns.
- * Where the agent refuses, or does not answer within a second, the background thread serves them.
+ * call waits for the agent, some 10 ms, the first time that a buffer is bound some 40 ms and up to 4 s for each GiB, and
+ * nothing may write to the buffer until it returns. Where the agent refuses, or does not answer in time, the background thread
+ * serves them.
  *
  * BCL_ERR_BUSY if the window has memory. [SEM-5.1] [SEM-6.5]
  */
