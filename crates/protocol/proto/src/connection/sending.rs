@@ -234,10 +234,10 @@ impl Connection {
         if self.requester.is_ready(congestion_window)
             && (sequence & 1 == 0 || !self.outgoing.is_ready(now))
         {
-            let pads = self.answerer() != Answerer::Program;
+            let can_pad = self.answerer() != Answerer::Program;
             return self
                 .requester
-                .next_packet(now, limit, congestion_window, sequence, pads);
+                .next_packet(now, limit, congestion_window, sequence, can_pad);
         }
         self.outgoing.next_packet(now, limit, sequence)
     }

@@ -134,39 +134,10 @@ impl Requester {
         sequence: u32,
         can_pad: bool,
     ) -> Option<Packet> {
-        let mut packet = self.next_request(now, limit, congestion_window, sequence)?;
-        if can_pad && packet.kind == Kind::Get && self.is_to_be_padded(&packet, limit, now) {
-            packet.flags |= Flags::PADDED;
-            packet.payload = Content::Padding {
-                len: packet.length as u16,
-            };
-        }
-        Some(packet)
-    }
-
-    /// Reads of several packets a program answers faster, as long as it answers.
-    fn is_to_be_padded(&mut self, packet: &Packet, limit: u16, now: Time) -> bool {
-        let slot = usize::from(packet.slot);
-        let request = self.asked.as_deref().and_then(|asked| asked[slot]);
-        let Some(request) = request.filter(|request| request.len <= limit) else {
-            return false;
-        };
-        let job = self.job(request.job);
-        let is_all = job.is_some_and(|job| shape(&job.rma.action).1 == u64::from(request.len));
-        is_all || request.tries > 0 || now < self.pads_until
-    }
-
-    fn next_request(
-        &mut self,
-        now: Time,
-        limit: u16,
-        congestion_window: f64,
-        sequence: u32,
-    ) -> Option<Packet> {
         if self.again != 0 {
             let slot = self.again.trailing_zeros() as usize;
             self.again &= self.again - 1;
-            return self.ask_again(slot, now, limit, sequence);
+            return self.ask_again(slot, now, limit, sequence, can_pad);
         }
         if !self.may_go_on(congestion_window) {
             return None;
@@ -210,10 +181,19 @@ impl Requester {
             is_complete: is_last || kind != Kind::Put,
         };
         asked[usize::from(slot)] = Some(request);
-        Some(packet(&job.rma, &request, slot))
+        // Reads of several packets a program answers faster, as long as it answers.
+        let pads = can_pad && (u64::from(len) == total || now < self.pads_until);
+        Some(packet(&job.rma, &request, slot, pads))
     }
 
-    fn ask_again(&mut self, slot: usize, now: Time, limit: u16, sequence: u32) -> Option<Packet> {
+    fn ask_again(
+        &mut self,
+        slot: usize,
+        now: Time,
+        limit: u16,
+        sequence: u32,
+        can_pad: bool,
+    ) -> Option<Packet> {
         let request = self.asked.as_deref_mut()?[slot].as_mut()?;
         if request.kind == Kind::Put && request.len > limit {
             // The path has become narrower. All of it is there; what is sent with the question does not matter.
@@ -226,7 +206,8 @@ impl Requester {
         let request = *request;
         let job = self.job(request.job)?;
         job.last_sequence = sequence;
-        Some(packet(&job.rma, &request, slot as u8))
+        let pads = can_pad && request.len <= limit;
+        Some(packet(&job.rma, &request, slot as u8, pads))
     }
 
     fn job(&mut self, number: u64) -> Option<&mut Job> {
@@ -405,7 +386,8 @@ fn shape(action: &Action) -> (Kind, u64) {
     }
 }
 
-fn packet(rma: &Rma, request: &Asked, slot: u8) -> Packet {
+/// A read is padded if it `pads`.
+fn packet(rma: &Rma, request: &Asked, slot: u8, pads: bool) -> Packet {
     let mut packet = Packet {
         channel: rma.window,
         slot: u16::from(slot),
@@ -430,6 +412,10 @@ fn packet(rma: &Rma, request: &Asked, slot: u8) -> Packet {
                     len: request.len,
                 };
             }
+        }
+        Action::Get { .. } if pads => {
+            packet.flags |= Flags::PADDED;
+            packet.payload = Content::Padding { len: request.len };
         }
         Action::Get { .. } => {}
         Action::Atomic(atomic) => packet.payload = Content::Words(words(atomic)),

@@ -4,10 +4,11 @@ use std::os::fd::AsFd;
 
 use bcl_os::Fd;
 use bcl_os::sleep::Ringer;
-use bcl_os::sync::{Ordering, bump};
+use bcl_os::sync::{self, Ordering, bump};
 use bcl_os::{bell, fence};
 use bcl_rings::pair::PairEnd;
 use bcl_tier::page::{Counter, Page};
+use rustix::io::Errno;
 
 use crate::cma::PeerMemory;
 
@@ -62,6 +63,18 @@ impl Link {
         if self.bell.after_returns(self.page.sleep_epoch(), wish) {
             self.ring(counters);
         }
+    }
+
+    /// Whether the peer had begun to close by now: what was read of its memory may be anything then. The fence orders what is
+    /// looked at after this, too.
+    pub fn was_closing(&self) -> bool {
+        sync::fence(Ordering::SeqCst);
+        self.pair.peer_wishes().closing.load(Ordering::Acquire) != 0
+    }
+
+    /// The kernel does not let us read the peer's memory any more.
+    pub fn stop_reading(&mut self, errno: Errno) {
+        self.memory = Err(format!("process_vm_readv stopped working: {errno}"));
     }
 
     #[cold]

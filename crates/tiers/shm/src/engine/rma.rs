@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bcl_os::mapping::Mapping;
-use bcl_os::sync::{Ordering, bump, fence};
+use bcl_os::sync::{Ordering, bump};
 use bcl_rings::Corrupt;
 use bcl_tier::page::Counter;
 use bcl_tier::{Action, Piece, RmaOp, Upcalls, WINDOW_COUNT, apply};
@@ -230,7 +230,7 @@ fn read(link: &mut Link, window_address: u64, op: &RmaOp) -> bool {
     match memory.read(&[from], &[to], 0, len_bytes) {
         Ok(()) => true,
         Err(ReadError::Refused(errno)) => {
-            link.memory = Err(format!("process_vm_readv stopped working: {errno}"));
+            link.stop_reading(errno);
             false
         }
         // If the peer has ended its socket tells; if the memory is of a kind that only the peer can read, it is asked.
@@ -240,9 +240,7 @@ fn read(link: &mut Link, window_address: u64, op: &RmaOp) -> bool {
 
 /// Whether a window is still what it was: what was read after it was unbound may be anything.
 fn still_is(link: &Link, window: u16, epoch: u64) -> bool {
-    fence(Ordering::SeqCst);
-    let is_closing = link.pair.peer_wishes().closing.load(Ordering::Acquire) != 0;
-    !is_closing && link.page.window_epoch(window).load(Ordering::Acquire) == epoch
+    !link.was_closing() && link.page.window_epoch(window).load(Ordering::Acquire) == epoch
 }
 
 /// Acts on a mapped window; the range has been checked against the window, which is not longer than the mapping.

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bcl_os::mapping::Mapping;
-use bcl_os::sync::{Ordering, fence};
 use bcl_rings::Corrupt;
 use bcl_tier::Target;
 use bcl_types::{Cause, OpError};
@@ -224,9 +223,7 @@ impl Transfers {
                 .and_then(|from| memory.read(from, to.table(), pull.done, slice)),
             (Way::Kernel(_), Err(_)) => Err(ReadError::Refused(Errno::PERM)),
         };
-        // What was read after the sender began to close may be anything.
-        fence(Ordering::SeqCst);
-        if link.pair.peer_wishes().closing.load(Ordering::Acquire) != 0 {
+        if link.was_closing() {
             return Some(Begun::Finished(
                 pull.finished(Err(OpError::PeerGone(Cause::Closed))),
             ));
@@ -245,7 +242,7 @@ impl Transfers {
                 return Some(Begun::Lost);
             }
             Err(ReadError::Refused(errno)) => {
-                link.memory = Err(format!("process_vm_readv stopped working: {errno}"));
+                link.stop_reading(errno);
                 return Some(Begun::NeedsStream(self.stream(pull)));
             }
         }
