@@ -36,14 +36,8 @@ pub fn adopt(fd: BorrowedFd<'_>, len_bytes: usize, writable: bool) -> Result<Map
 }
 
 fn is_array(info: &str) -> bool {
-    let field = |name: &str| {
-        let mut lines = info.lines();
-        lines
-            .find_map(|line| line.strip_prefix(name))
-            .map(str::trim)
-    };
-    let kind = field("map_type:").and_then(|kind| kind.parse().ok());
-    let flags = field("map_flags:").and_then(|flags| flags.strip_prefix("0x"));
+    let kind = file::field(info, "map_type:").and_then(|kind| kind.parse().ok());
+    let flags = file::field(info, "map_flags:").and_then(|flags| flags.strip_prefix("0x"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags, 16).ok());
     kind == Some(ARRAY) && flags.is_some_and(|flags| flags & CAN_BE_MAPPED != 0)
 }

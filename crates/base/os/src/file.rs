@@ -18,3 +18,11 @@ pub fn of_kernel(path: impl AsRef<Path>) -> io::Result<String> {
     file.read_to_string(&mut text)?;
     Ok(text)
 }
+
+/// What stands behind a name at the beginning of a line of such a file, as in `MemAvailable:  1 kB`.
+pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = text.lines();
+    lines
+        .find_map(|line| line.strip_prefix(name))
+        .map(str::trim)
+}

@@ -20,6 +20,10 @@ fn first(index: usize) -> u64 {
     index as u64 | 0xffff_ffff << 32
 }
 
+fn word(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("a word"))
+}
+
 fn written(index: usize) -> u64 {
     index as u64 * 3 + 1
 }
@@ -28,9 +32,7 @@ fn written(index: usize) -> u64 {
 pub fn unbind(port: &mut Port, window: u16, index: usize) -> String {
     let memory = port.unbind(window).expect("it was bound");
     let words = memory.as_slice().chunks_exact(WORD);
-    let words: Vec<u64> = words
-        .map(|word| u64::from_le_bytes(word.try_into().expect("a word")))
-        .collect();
+    let words: Vec<u64> = words.map(word).collect();
     let count = |what: fn(usize) -> u64| {
         let words = words.iter().enumerate();
         words.filter(|(index, word)| what(*index) == **word).count()
@@ -51,10 +53,9 @@ pub fn read(port: &mut Port, from: Address, window: u16, count: usize) -> String
     let memory = vec![0; WORD * count];
     port.get(from, window, 0, memory, 0).expect("a get starts");
     match next(port) {
-        Some((Ok(()), _, Some(memory))) => {
+        Some((Ok(()), Some(memory))) => {
             let last = memory.as_slice().rchunks_exact(WORD).next();
-            let last = last.expect("there is one").try_into().expect("a word");
-            u64::from_le_bytes(last).to_string()
+            word(last.expect("there is one")).to_string()
         }
         other => format!("{other:?}"),
     }
@@ -76,7 +77,7 @@ fn operate(
             start(port, started).expect("an operation starts");
             started += 1;
         }
-        let Some((result, _, _)) = next(port) else {
+        let Some((result, _)) = next(port) else {
             return format!("stuck after {ended}");
         };
         failures.extend(result.err());
@@ -88,19 +89,13 @@ fn operate(
 }
 
 /// The end of an operation.
-fn next(port: &mut Port) -> Option<(Result<(), OpError>, u64, Option<Buffer>)> {
+fn next(port: &mut Port) -> Option<(Result<(), OpError>, Option<Buffer>)> {
     loop {
         let event = port
             .wait(Which::Any, Some(PATIENCE))
             .expect("the port is open")?;
-        if let Event::RmaDone {
-            result,
-            value,
-            buffer,
-            ..
-        } = event
-        {
-            return Some((result, value, buffer));
+        if let Event::RmaDone { result, buffer, .. } = event {
+            return Some((result, buffer));
         }
     }
 }

@@ -32,8 +32,7 @@ pub(super) fn is_of_process(fd: BorrowedFd<'_>, pid: i32) -> bool {
 }
 
 fn parse(fdinfo: &str) -> Option<Pid> {
-    let pid = fdinfo.lines().find_map(|line| line.strip_prefix("Pid:"))?;
-    match pid.trim().parse().ok()? {
+    match bcl_os::file::field(fdinfo, "Pid:")?.parse().ok()? {
         -1 => Some(Pid::Gone),
         0 => Some(Pid::Elsewhere),
         pid => Some(Pid::Visible(pid)),

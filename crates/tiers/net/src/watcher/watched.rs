@@ -84,26 +84,25 @@ impl Watched {
         self.looks_at_sleeper = 0;
         let sleeps = self.station.sleeps();
         if std::mem::replace(&mut self.sleeps, sleeps) != sleeps {
-            self.station.look_soon();
-            self.due = Some(now + SOON);
-            self.stop_listening(epoll);
-            return;
+            return self.keep_away_until(now + SOON, epoll);
         }
         if is_at_work && self.station.has_peers() {
-            self.station.look_soon();
-            self.due = Some(now + TICK);
-            self.stop_listening(epoll);
-            return;
+            return self.keep_away_until(now + TICK, epoll);
         }
         self.due = self
             .station
             .stand_in(self.is_listening)
             .map(|timer| now + timer);
         if self.listen(epoll).is_err() {
-            self.stop_listening(epoll);
-            self.station.look_soon();
-            self.due = Some(now + TICK);
+            self.keep_away_until(now + TICK, epoll);
         }
+    }
+
+    /// Packets are nothing to the thread until then.
+    fn keep_away_until(&mut self, due: Instant, epoll: &Fd) {
+        self.station.look_soon();
+        self.due = Some(due);
+        self.stop_listening(epoll);
     }
 
     /// Has the epoll set tell of the next packet.

@@ -82,17 +82,14 @@ impl Packet {
                 epoch,
                 bound,
             } => {
-                let is_bound = u64::from(bound.is_some());
-                let Bound {
-                    len_bytes,
-                    access,
-                    address,
-                } = bound.unwrap_or(Bound {
-                    len_bytes: 0,
-                    access: Access::NONE,
-                    address: 0,
+                let [is_bound, len_bytes, access, address] = bound.map_or([0; 4], |bound| {
+                    [
+                        1,
+                        bound.len_bytes,
+                        bound.access.bits().into(),
+                        bound.address,
+                    ]
                 });
-                let access = u64::from(access.bits());
                 [
                     5,
                     u64::from(window),
