@@ -31,8 +31,7 @@ __noinline int can_wait(struct work *w, struct connection *c) {
     void *ring = ring_of(w->port);
     if (!control || !ring || control->refuses_early || c->is_refusing || w->packet.sequence - c->expected > SELECTIVE)
         return 0;
-    __u64 used = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + record_len(w->payload_len);
-    return used <= bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 4;
+    return is_quarter_enough(ring, w->payload_len);
 }
 
 // Plans for DATA. 0: there is no room.

@@ -48,6 +48,14 @@ static __always_inline void plan_notice(struct work *w, const struct window *win
     w->plan.told = place;
 }
 
+// A long PUT begins, whose packets may come in a stream: that is for the program to judge ([MCP-1.6]).
+static __always_inline void plan_beginning(struct work *w) {
+    volatile struct control *control = control_of(w->port);
+    void *ring = ring_of(w->port);
+    if (control && ring && control->tells_puts && is_quarter_enough(ring, 0))
+        w->plan.record = BARE;
+}
+
 static __always_inline void plan_answer(struct work *w, const struct outcome *outcome) {
     w->plan.answer = ANSWER;
     w->plan.status = outcome->status;
@@ -70,6 +78,8 @@ static __always_inline void plan_put(struct work *w, const struct window *window
     plan_effect(w, window, WRITE);
     if (outcome->is_done)
         plan_notice(w, window, outcome->start);
+    else if (packet->flags & FIRST && packet->length >= LONG_PUT)
+        plan_beginning(w);
 }
 
 static __always_inline void plan_atomic(struct work *w, const struct window *window) {

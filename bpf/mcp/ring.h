@@ -32,6 +32,12 @@ static __always_inline __u32 record_len(__u64 payload_len) {
     return payload_len <= ROOM(SMALL) ? SMALL : payload_len <= ROOM(MIDDLE) ? MIDDLE : LARGE;
 }
 
+// Whether not more than a quarter of the ring is used with one record more.
+static __always_inline int is_quarter_enough(void *ring, __u64 payload_len) {
+    __u64 used = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) + record_len(payload_len);
+    return used <= bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 4;
+}
+
 // Somebody who falls asleep now looks into the ring once more before, and finds the record ([MCP-6.5]).
 static __always_inline void wake_sleeper(struct work *w, void *ring) {
     volatile struct control *control = control_of(w->port);

@@ -113,7 +113,8 @@ struct control {
     __u32 refuses_system;
     __u32 grant_count;
     __u32 refuses_early;
-    __u8 reserved[48];
+    __u32 tells_puts;
+    __u8 reserved[44];
     struct grant grants[GRANTS];
     __u8 unused[448];
     __u8 given_back[1024];

@@ -1,6 +1,5 @@
 //! What is kept for a connection, and what its sequence says of a packet ([MCP-3]).
 
-use bcl_layout::record::cost;
 use bcl_proto::{ConnectionState, Entering, Outcome, ReceiveWindow, Standing};
 use bcl_wire::serial::before;
 use bcl_wire::{CheckKey, Flags, Kind, SLOTS};
@@ -156,12 +155,11 @@ impl ModelPort {
     fn can_wait(&self, connection: &Connection, packet: &Packet<'_>) -> bool {
         let header = &packet.header;
         let ahead = header.sequence.wrapping_sub(connection.window.expected());
-        let used_bytes = self.ring.used_bytes() + cost(packet.payload.len());
         matches!(header.kind, Kind::Data | Kind::Rts)
             && ahead <= SELECTIVE
             && connection.refused.is_none()
             && !self.control.refuse_early
-            && used_bytes <= self.ring.capacity_bytes() / 4
+            && self.ring.is_quarter_enough(packet.payload.len())
     }
 
     /// What a packet says is done; `None` if there is no room for it.

@@ -13,6 +13,8 @@ pub struct Control {
     pub refuse_system: bool,
     /// No packets that the program would have to keep.
     pub refuse_early: bool,
+    /// A record when a long PUT begins.
+    pub tell_puts: bool,
     /// How many of the grants are looked at.
     pub grant_count: u32,
     /// Where messages belong.
@@ -27,6 +29,7 @@ impl Default for Control {
             sleeps: false,
             refuse_system: false,
             refuse_early: false,
+            tell_puts: false,
             grant_count: GRANTS as u32,
             grants: [Grant::default(); GRANTS],
             given_back: [false; GIVEN_BACK_SLOTS],

@@ -1,5 +1,6 @@
 //! The owner's half of one-sided operations ([MCP-4.5]).
 
+use bcl_layout::control::LONG_PUT_BYTES;
 use bcl_layout::tables::Window as Entered;
 use bcl_proto::Outcome;
 use bcl_wire::body::AtomicBody;
@@ -98,7 +99,17 @@ impl ModelPort {
         } else {
             Effect::NONE
         };
-        let record = notifies.then_some(Put::Placed(outcome.start as u32));
+        let begins_long = is_well
+            && header.flags.contains(Flags::FIRST)
+            && !is_last
+            && header.length >= LONG_PUT_BYTES;
+        let record = match () {
+            () if notifies => Some(Put::Placed(outcome.start as u32)),
+            () if begins_long && self.control.tell_puts && self.ring.is_quarter_enough(0) => {
+                Some(Put::Bare)
+            }
+            () => None,
+        };
         Some(Effect { record, ..effect })
     }
 

@@ -59,6 +59,11 @@ impl Ring {
         self.used_bytes() + cost(payload_len) < self.capacity_bytes
     }
 
+    /// Whether not more than a quarter of it is used with one record more.
+    pub(crate) fn is_quarter_enough(&self, payload_len: usize) -> bool {
+        self.used_bytes() + cost(payload_len) <= self.capacity_bytes / 4
+    }
+
     /// Adds a record; there is room for it.
     pub(crate) fn put(&mut self, packet: &Packet<'_>, put: Put, ack: u32, is_acked: bool) {
         let (place, payload) = match put {

@@ -104,6 +104,9 @@ impl Twins {
                 let refuses = self.traffic.once_in(8);
                 self.model.control.refuse_early = refuses;
                 self.kernel.control.refuse_early(refuses);
+                let tells = !self.traffic.once_in(3);
+                self.model.control.tell_puts = tells;
+                self.kernel.control.tell_puts(tells);
             }
             56..62 => {
                 self.model.control.sleeps = !self.model.control.sleeps;

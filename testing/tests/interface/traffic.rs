@@ -245,7 +245,7 @@ impl Traffic {
         let mut payload = self.payload(PAYLOAD_MAX as u64);
         let len = payload.len() as u64;
         header.offset = self.place(len);
-        header.length = len + self.random.below(10_000) * self.random.below(2);
+        header.length = len + self.random.below(40_000) * self.random.below(2);
         if len == 0 && header.length > 0 {
             payload.push(1);
         }

@@ -9,6 +9,10 @@ pub const SLEEPS_AT: usize = 0;
 pub const REFUSE_SYSTEM_AT: usize = 4;
 /// Where the word stands that says whether no packets are kept that come before others.
 pub const REFUSE_EARLY_AT: usize = 12;
+/// Where the word stands that says whether the beginning of a long PUT is told.
+pub const TELL_PUTS_AT: usize = 16;
+/// From this length on a PUT is a long one.
+pub const LONG_PUT_BYTES: u64 = 16 << 10;
 /// Where the number of grants stands that are looked at.
 pub const GRANT_COUNT_AT: usize = 8;
 /// Where the first grant stands.

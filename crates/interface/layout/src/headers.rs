@@ -111,11 +111,13 @@ fn control_page(claims: &mut Claims) {
     claims.size("control", PAGE_BYTES);
     claims.is("GRANTS", GRANTS);
     claims.is("WINDOWS", WINDOWS);
+    claims.is("LONG_PUT", LONG_PUT_BYTES as usize);
     for (field, at, len_bytes) in [
         ("sleeps", SLEEPS_AT, 4),
         ("refuses_system", REFUSE_SYSTEM_AT, 4),
         ("grant_count", GRANT_COUNT_AT, 4),
         ("refuses_early", REFUSE_EARLY_AT, 4),
+        ("tells_puts", TELL_PUTS_AT, 4),
         ("grants", GRANTS_AT, GRANTS * GRANT_BYTES),
         ("given_back", GIVEN_BACK_AT, GIVEN_BACK_SLOTS),
         ("offered", OFFERED_AT, WINDOWS / 8),

@@ -8,7 +8,7 @@ use bcl_layout::PAGE_BYTES;
 use bcl_layout::control::{
     GIVEN_BACK_AT, GRANT_BYTES, GRANT_CONNECTION_AT, GRANT_COUNT_AT, GRANT_LEN_AT,
     GRANT_MESSAGE_AT, GRANT_PLACE_AT, GRANT_WINDOW_AT, GRANTS, GRANTS_AT, Grant, OFFERED_AT,
-    REFUSE_EARLY_AT, REFUSE_SYSTEM_AT, SLEEPS_AT, WINDOWS, given_back_slot,
+    REFUSE_EARLY_AT, REFUSE_SYSTEM_AT, SLEEPS_AT, TELL_PUTS_AT, WINDOWS, given_back_slot,
 };
 use bcl_os::Fd;
 use bcl_os::mapping::Mapping;
@@ -54,6 +54,12 @@ impl Control {
     pub fn refuse_early(&self, refuse: bool) {
         self.word(REFUSE_EARLY_AT)
             .store(u32::from(refuse), Ordering::Release);
+    }
+
+    /// Whether there is to be a record when a long PUT begins.
+    pub fn tell_puts(&self, tell: bool) {
+        self.word(TELL_PUTS_AT)
+            .store(u32::from(tell), Ordering::Release);
     }
 
     /// Writes a grant into a slot below [`GRANTS`].
@@ -130,6 +136,7 @@ mod tests {
             Control::map(Fd::second(&file).expect("a second descriptor")).expect("a page");
         control.sleep();
         control.refuse_system(true);
+        control.tell_puts(true);
         control.grant(
             15,
             Grant {
@@ -148,7 +155,7 @@ mod tests {
         let mut page = [0u8; 4096];
         assert_eq!(pread(&file, &mut page, 0), Ok(4096));
         let word = |at: usize| u32::from_le_bytes(page[at..at + 4].try_into().unwrap());
-        assert_eq!([word(0), word(4), word(8)], [1, 1, 16]);
+        assert_eq!([word(0), word(4), word(8), word(16)], [1, 1, 16, 1]);
         let grant: Vec<u32> = (0..8).map(|index| word(64 + 15 * 32 + 4 * index)).collect();
         assert_eq!(grant, [0x0102_0304, 5, 6, 0, 7, 0, 8, 0]);
         assert_eq!(page.iter().skip(1024).filter(|byte| **byte != 0).count(), 3);

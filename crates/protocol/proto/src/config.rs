@@ -47,7 +47,7 @@ impl Config {
     }
 
     /// Whether what of a peer's packets comes in a stream is left to the socket.
-    pub(crate) fn leaves_streams(&self) -> bool {
+    pub fn leaves_streams(&self) -> bool {
         self.has_interface() && self.interface_takes_singly && !self.interface_keeps_streams
     }
 

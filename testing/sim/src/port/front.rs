@@ -101,6 +101,11 @@ impl Front {
         }
     }
 
+    /// Whether a record is to tell of each long put that begins.
+    pub(super) fn tell_puts(&mut self, tell: bool) {
+        self.port.control.tell_puts = tell;
+    }
+
     pub(super) fn with_whims(number: u16, job_key: &[u8; 32], mut random: Random) -> Self {
         let ring_bytes = *random.pick(&[64 << 10, 256 << 10, 1 << 20]);
         let mut front = Self::new(number, job_key, ring_bytes);

@@ -46,11 +46,17 @@ pub struct SimPort {
 
 impl SimPort {
     /// A port with this key.
-    pub fn new(mut config: Config, key: &[u8; 32], memory: Memory, front: Option<Front>) -> Self {
-        if let Some(front) = &front {
+    pub fn new(
+        mut config: Config,
+        key: &[u8; 32],
+        memory: Memory,
+        mut front: Option<Front>,
+    ) -> Self {
+        if let Some(front) = &mut front {
             config.interface_ring_bytes = front.ring_bytes();
             config.interface_takes_singly = front.takes_singly;
             config.interface_keeps_streams = front.keeps_streams;
+            front.tell_puts(config.leaves_streams());
         }
         Self {
             endpoint: Endpoint::new(config, key),

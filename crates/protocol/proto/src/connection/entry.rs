@@ -233,13 +233,15 @@ impl Connection {
         }
     }
 
-    /// A sequenced packet or an answer has come. Where they come in a stream, the socket is to have them ([MCP-1.6]).
+    /// So many sequenced packets or answers have come. Where they come in a stream, the socket is to have them ([MCP-1.6]).
     #[inline]
-    pub(super) fn judge(&mut self, now: Time, common: &mut Common) {
+    pub(super) fn judge(&mut self, now: Time, packets: u64, common: &mut Common) {
         if !common.config.leaves_streams() {
             return;
         }
-        self.streaming.on_packet(now, common.away);
+        for _ in 0..packets {
+            self.streaming.on_packet(now, common.away);
+        }
         if self.streaming.is_stream() {
             self.give_back(WhyNot::Streams, common);
         }

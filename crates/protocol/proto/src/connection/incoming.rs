@@ -259,7 +259,7 @@ impl Connection {
         if self.requester.reads() > 1 {
             self.streaming.on_many_asked();
         }
-        self.judge(cx.now, cx.common);
+        self.judge(cx.now, 1, cx.common);
         let sent_at = self
             .requester
             .on_answer(header, payload, self.peer, &mut self.flights, cx);
@@ -307,7 +307,7 @@ impl Connection {
         if cx.common.away > Span::ZERO {
             self.acks.on_away(cx.common.away);
         }
-        self.judge(cx.now, cx.common);
+        self.judge(cx.now, 1, cx.common);
         match self.receive_window.standing(header.sequence) {
             Standing::Next => {
                 if !self.process(header, payload, cx)? {

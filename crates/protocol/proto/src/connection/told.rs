@@ -15,6 +15,8 @@ use crate::names::Path;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
+/// Of a long PUT whose beginning is told no more packets than these count.
+const COUNTED_MAX: u64 = 256;
 /// Until a refusal is told again ([MCP-6.4]), at first and at last.
 const FIRST_PAUSE: Span = Span::from_ms(2);
 const LAST_PAUSE: Span = Span::from_ms(100);
@@ -28,7 +30,8 @@ impl Connection {
         header: &Header,
         cx: &mut Context<'_, U>,
     ) -> Result<bool, End> {
-        if !record.is_placed && !self.has_room_for(header, cx) {
+        let is_dealt_with = record.is_placed || record.is_bare;
+        if !is_dealt_with && !self.has_room_for(header, cx) {
             return Ok(false);
         }
         // The interface program has one link.
@@ -52,7 +55,7 @@ impl Connection {
                 self.on_fresh(from, cx.now);
                 self.acks.on_told(cx.now, record.is_acked);
                 self.catch_up_told(cx)?;
-                self.judge(cx.now, cx.common);
+                self.judge(cx.now, packets_of(record, header), cx.common);
             }
             _ => self.on_unsequenced(from, header, payload, cx),
         }
@@ -147,4 +150,14 @@ impl Connection {
             }
         }
     }
+}
+
+/// How many packets a record tells of: of a PUT that the interface program performs only the first has one ([MCP-4.5]).
+fn packets_of(record: &Record<'_>, header: &Header) -> u64 {
+    let begins = record.is_bare && header.kind == Kind::Put && header.flags.contains(Flags::FIRST);
+    if !begins {
+        return 1;
+    }
+    let packets = header.length / u64::from(header.payload_len_bytes).max(1);
+    packets.clamp(1, COUNTED_MAX)
 }

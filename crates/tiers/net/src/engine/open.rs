@@ -129,6 +129,7 @@ impl Engine {
             reach = Reach::Interface {
                 takes_own: intercepted.takes_own,
             };
+            intercepted.interface.tell_puts(protocol.leaves_streams());
             intercepted.interface
         });
         Ok(Self {

@@ -53,6 +53,11 @@ impl Interface {
         self.errands.descriptor()
     }
 
+    /// Whether a record is to tell of each long put that begins: the endpoint judges by these.
+    pub fn tell_puts(&self, tell: bool) {
+        self.control.tell_puts(tell);
+    }
+
     /// Asks the agent for what the program waits for; [`next_answer`](Self::next_answer) comes with a turn.
     pub fn ask(&mut self, request: Request, patience: Duration) {
         self.errands.ask_for_program(request, patience);
