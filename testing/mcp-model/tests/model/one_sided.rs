@@ -127,6 +127,30 @@ fn what_is_not_permitted_is_told_and_changes_nothing() {
 }
 
 #[test]
+fn the_beginning_of_a_long_put_is_told_to_whoever_wants_to_hear_it() {
+    for (tells, len_bytes, told) in [(true, 16_384, 1), (true, 16_383, 0), (false, 16_384, 0)] {
+        let mut bench = Bench::new();
+        bench.window(2, 20_000, PUT);
+        bench.port.control.tell_puts = tells;
+        let first = Header {
+            flags: Flags::FIRST,
+            ..put(1, 0, 2, 0, len_bytes)
+        };
+        let next = Header {
+            flags: Flags::NONE,
+            offset: 1_000,
+            ..first
+        };
+        for piece in [first, next] {
+            assert_eq!(bench.follow(piece, &[1; 1_000]), Came::Nothing);
+        }
+        let records = bench.records();
+        assert_eq!(records.len(), told, "{len_bytes}");
+        assert!(bench.memory(2)[..2_000].iter().all(|byte| *byte == 1));
+    }
+}
+
+#[test]
 fn a_padded_get_is_overwritten() {
     let mut bench = Bench::new();
     bench.window(2, 64, GET);

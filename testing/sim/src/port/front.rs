@@ -67,6 +67,7 @@ pub struct Front {
     pub keeps_streams: bool,
     /// Puts of which the endpoint has performed the beginning and not the end, by connection and slot.
     begun: BTreeSet<(u32, u16)>,
+    is_closing: bool,
     asked: Vec<Asked>,
     answers: Vec<Answer>,
     whims: Option<Whims>,
@@ -95,6 +96,7 @@ impl Front {
             takes_singly: false,
             keeps_streams: false,
             begun: BTreeSet::new(),
+            is_closing: false,
             asked: Vec::new(),
             answers: Vec::new(),
             whims: None,
@@ -161,9 +163,15 @@ impl Front {
         interception
     }
 
+    /// The port is about to close: nobody is served from its windows any more.
+    pub(super) fn close(&mut self) {
+        self.is_closing = true;
+        self.port.control.offer(super::WINDOW, false);
+    }
+
     fn enter_or_remove_window(&mut self, memory: &Memory) {
         let number = super::WINDOW;
-        let Some(bytes) = memory.windows.get(&number) else {
+        let Some(bytes) = memory.windows.get(&number).filter(|_| !self.is_closing) else {
             return;
         };
         // A put that has begun would fail, as it does when its owner takes the memory away.

@@ -242,6 +242,9 @@ impl Party for SimPort {
     }
 
     fn close(&mut self, now_ns: u64) {
+        if let Some(front) = &mut self.front {
+            front.close();
+        }
         self.endpoint.close(Time(now_ns), &mut self.memory);
         self.manage(now_ns);
     }

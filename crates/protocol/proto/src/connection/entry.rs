@@ -117,15 +117,17 @@ impl Connection {
         self.entry.is_none() && self.absence.until().is_some()
     }
 
-    /// A packet came by the socket: whether the interface program is to have the next, now that it has not had them for
-    /// a while ([MCP-1.5]).
+    /// A packet came by the socket, or what one has asked for leaves: the interface program is to have the next, if it has
+    /// not had them for a while ([MCP-1.5]).
     #[inline]
-    pub fn waits_again(&mut self, now: Time) -> bool {
-        self.absence.until().is_some_and(|until| until <= now) && self.wait_again()
+    pub fn wait_again(&mut self, now: Time, common: &mut Common) {
+        if self.absence.until().is_some_and(|until| until <= now) && self.begins_to_wait() {
+            common.to_enter.push_back(self.id);
+        }
     }
 
     #[cold]
-    fn wait_again(&mut self) -> bool {
+    fn begins_to_wait(&mut self) -> bool {
         let is_free = self.entry.is_none()
             && self.is_up()
             && !self.is_closing

@@ -151,6 +151,9 @@ impl Connection {
             return Some(transmit);
         }
         if let Some(answer) = self.owner.next_answer() {
+            self.streaming.on_sent();
+            // It could not be entered while this was owed.
+            self.wait_again(now, cx.common);
             if let Content::Buffer { name, .. } = answer.payload {
                 cx.common.spent.push(name);
             }

@@ -94,9 +94,7 @@ impl Endpoint {
         }
         let common = &mut self.common;
         let result = connection.on_packet(from, header, payload, &mut Context { now, common, up });
-        if connection.waits_again(now) {
-            self.common.to_enter.push_back(connection.id);
-        }
+        connection.wait_again(now, &mut self.common);
         if result.is_err() {
             return self.follow_up(place, now, result, up);
         }

@@ -43,6 +43,14 @@ impl World {
         self.change_links(|_, link| LinkSpec { cuts, ..link });
     }
 
+    /// From now on a bit is under way for so long.
+    pub fn set_propagation(&mut self, propagation_ns: u64) {
+        self.change_links(|_, link| LinkSpec {
+            propagation_ns,
+            ..link
+        });
+    }
+
     fn change_links(&mut self, change: impl Fn(usize, LinkSpec) -> LinkSpec) {
         for (host, card) in self.cards.iter().enumerate() {
             let [up, _] = self.net.links_of(*card);
