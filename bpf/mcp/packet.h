@@ -9,6 +9,7 @@
 #define PAYLOAD_MAX 8896
 #define LONG_SYSTEM_MAX 24576
 #define PUSHED_MAX 65536
+#define READ_MAX 65536
 // [MCP-4.5]
 #define LONG_PUT 16384
 #define SLOTS 64

@@ -47,7 +47,7 @@ static __always_inline int fits_kind(const struct header *p, __u64 len) {
     case PUT:
         return (len || !p->length) && len <= p->length && ends;
     case GET:
-        return p->length <= PAYLOAD_MAX && len == (p->flags & PADDED ? p->length : 0);
+        return p->length <= READ_MAX && len == (p->flags & PADDED ? p->length : 0);
     case ATOMIC:
         return len == 24;
     case ANSWER:

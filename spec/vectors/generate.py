@@ -208,7 +208,7 @@ MALFORMED = [
     ("payload", "HELLO", setup("HELLO")[:-1], INITIATOR | {"to_connection": 0}),
     ("to_connection", "HELLO", setup("HELLO"), INITIATOR),
     ("payload", "GET", b"8 bytes.", INITIATOR | {"length": 8}),
-    ("length", "GET", b"", INITIATOR | {"length": 8897}),
+    ("length", "GET", b"", INITIATOR | {"length": 65537}),
     ("payload", "ATOMIC", b"8 bytes.", INITIATOR),
     ("payload", "ACK", b"8 bytes.", RESPONDER),
     ("length", "ANSWER", b"", RESPONDER | {"length": 4}),

@@ -99,6 +99,7 @@ fn packets(claims: &mut Claims) {
         ("PAYLOAD_MAX", bcl_wire::PAYLOAD_MAX),
         ("LONG_SYSTEM_MAX", bcl_types::LONG_SYSTEM_MAX),
         ("PUSHED_MAX", bcl_wire::PUSHED_MAX as usize),
+        ("READ_MAX", bcl_wire::READ_MAX as usize),
         ("SLOTS", bcl_wire::SLOTS.into()),
         ("UDP_PORT_OFFSET", bcl_wire::udp_port::UDP_BASE.into()),
         ("PORTS", bcl_types::LAST_REACHABLE_PORT.into()),

@@ -15,6 +15,8 @@ pub const PAYLOAD_MAX: usize = 8896;
 pub const SLOTS: u16 = 64;
 /// Longest message of a normal channel that may leave before it is asked for, in bytes ([WIRE-6.2]).
 pub const PUSHED_MAX: u64 = 65_536;
+/// Most that one GET asks for ([WIRE-2.7]).
+pub const READ_MAX: u32 = 65_536;
 /// Pieces of a packet begin at multiples of this, and end there or with the packet ([WIRE-2.11]).
 pub const PIECE_UNIT: usize = 64;
 

@@ -27,7 +27,9 @@ pub mod udp_port;
 mod vectors;
 
 pub use gone::{End, gone_packet};
-pub use header::{HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, SLOTS, VERSION};
+pub use header::{
+    HEADER_LEN, Header, MAGIC, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, READ_MAX, SLOTS, VERSION,
+};
 pub use keys::{CheckKey, ConnectionKeys, JobKeys, Transcript};
 pub use kind::{Answerer, Death, FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 pub use parse::{ParseError, Preamble, parse, parse_header, version_detail, versions_of_detail};

@@ -3,7 +3,7 @@
 use crate::body::{AckBody, AtomicBody, Setup};
 use bcl_types::LONG_SYSTEM_MAX;
 
-use crate::header::{HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, SLOTS};
+use crate::header::{HEADER_LEN, Header, PAYLOAD_MAX, PIECE_UNIT, PUSHED_MAX, READ_MAX, SLOTS};
 use crate::kind::{Death, FinStatus, Flags, Kind, NakReason, RefuseReason, RmaStatus};
 
 /// Flags that every packet may have.
@@ -73,7 +73,7 @@ fn of_kind(header: &Header) -> Option<&'static str> {
             (end(header).is_some(), "offset"),
         ]),
         Kind::Get => first_broken([
-            (header.length <= PAYLOAD_MAX as u64, "length"),
+            (header.length <= READ_MAX.into(), "length"),
             (
                 len == if header.flags.contains(Flags::PADDED) {
                     header.length

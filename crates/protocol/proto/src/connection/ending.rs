@@ -18,7 +18,7 @@ impl Connection {
         self.outgoing.fail_all(peer, error, cx);
         self.requester.fail_all(peer, error, cx);
         self.inbox.fail_all(sender, error, cx);
-        self.owner.clear(cx);
+        self.owner.clear();
         self.stash.clear(&mut cx.common.stash);
         self.drop_assembly(cx);
         if let Some(cut) = self.cut.take() {

@@ -256,15 +256,22 @@ impl Connection {
     }
 
     fn on_answer<U: Upcalls>(&mut self, header: &Header, payload: &[u8], cx: &mut Context<'_, U>) {
-        if self.requester.reads() > 1 {
+        let reads = self.requester.read_packets();
+        if reads > 1 {
             self.streaming.on_many_asked();
         }
         self.judge(cx.now, 1, cx.common);
-        let sent_at = self
+        let is_news = self
             .requester
             .on_answer(header, payload, self.peer, &mut self.flights, cx);
-        if sent_at.is_some() {
+        if is_news {
             self.liveness.on_heard(cx.now);
+        }
+        let came = reads.saturating_sub(self.requester.read_packets());
+        if came > 0 {
+            // How long answers take that have a process to wait for tells nothing of the network.
+            let (trip, base) = (self.trip.smoothed(), self.trip.base());
+            self.congestion.on_acked(cx.now, came, reads, trip, base);
         }
     }
 

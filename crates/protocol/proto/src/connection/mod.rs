@@ -400,11 +400,11 @@ impl Connection {
     }
 
     /// The port closes: what can still be delivered is, then CLOSE follows ([WIRE-12.6]).
-    pub fn close<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) {
+    pub fn close(&mut self) {
         self.is_closing = true;
         self.requester = Requester::default();
         self.outgoing.keep_eager();
-        self.owner.clear(cx);
+        self.owner.clear();
     }
 
     /// Whether there is nothing that a set-up would still be good for.

@@ -55,7 +55,16 @@ impl Connection {
     #[inline]
     fn has_data(&self, now: Time) -> bool {
         self.flights.has_room(self.peer_window())
-            && (self.outgoing.is_ready(now) || self.requester.is_ready(self.congestion.window()))
+            && (self.outgoing.is_ready(now) || self.has_requests())
+    }
+
+    /// Whether a one-sided operation could begin or go on.
+    #[inline]
+    fn has_requests(&self) -> bool {
+        !self.requester.is_idle()
+            && self
+                .requester
+                .is_ready(self.congestion.window(), self.payload_limit())
     }
 
     /// Whether congestion control lets a packet go again that was lost ([WIRE-8]).
@@ -150,7 +159,8 @@ impl Connection {
         {
             return Some(transmit);
         }
-        if let Some(answer) = self.owner.next_answer() {
+        let sender = self.sender();
+        if let Some(answer) = self.owner.next_answer(sender, cx) {
             self.streaming.on_sent();
             // It could not be entered while this was owed.
             self.wait_again(now, cx.common);
@@ -234,9 +244,7 @@ impl Connection {
         let limit = self.payload_limit();
         let sequence = self.flights.next();
         let congestion_window = self.congestion.window();
-        if self.requester.is_ready(congestion_window)
-            && (sequence & 1 == 0 || !self.outgoing.is_ready(now))
-        {
+        if self.has_requests() && (sequence & 1 == 0 || !self.outgoing.is_ready(now)) {
             let can_pad = self.answerer() != Answerer::Program;
             return self
                 .requester

@@ -300,8 +300,7 @@ impl Endpoint {
             let Some(connection) = self.connections.get_mut(place) else {
                 continue;
             };
-            let common = &mut self.common;
-            connection.close(&mut Context { now, common, up });
+            connection.close();
             if connection.is_useless() {
                 self.connections.remove(place);
             } else {

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use bcl_types::{Address, Atomic, OpError};
 use bcl_wire::body::AtomicBody;
-use bcl_wire::{Flags, Header, Kind, RmaStatus};
+use bcl_wire::{Flags, Header, Kind, READ_MAX, RmaStatus};
 
 use super::SLOTS;
+use super::reading::Reading;
 use crate::common::Context;
 use crate::connection::flights::Flights;
 use crate::connection::packet::{Content, Packet};
@@ -20,6 +21,11 @@ const MAX_PATIENCE: Span = Span::from_ms(250);
 
 /// So long after a read that had to be asked for again all others are padded.
 const PADDING: Span = Span::from_ms(1000);
+
+/// Packets that are read by one request, at most: as many as leave the owner in one system call.
+const READ_PACKETS: u32 = 32;
+/// For so many a request waits until the congestion window has room.
+const READ_TRAIN: u64 = 16;
 
 /// An operation of the program.
 #[derive(Debug)]
@@ -46,12 +52,39 @@ struct Asked {
     kind: Kind,
     /// Where in the operation's memory; of a put, its last piece.
     at: u64,
-    len: u16,
+    /// Of a read, what is still to come; it may be asked for in parts.
+    len: u32,
+    reading: Reading,
     sequence: u32,
     sent_at: Time,
     tries: u32,
     /// All of it was sent.
     is_complete: bool,
+    /// Nothing came at all when it was asked the last time.
+    was_silent: bool,
+}
+
+impl Asked {
+    /// Has a read ask for what has not come: all of it, or one packet if that `pads`. Whether that is not what it has asked for
+    /// before.
+    fn go_on(&mut self, limit: u16, pads: impl FnOnce(&Self) -> bool) -> bool {
+        let (before, asked_bytes) = (self.reading.missing(), self.reading.asked_bytes());
+        // What comes behind what was asked for is missing as well.
+        let end = if asked_bytes < self.len {
+            self.len
+        } else {
+            before.end
+        };
+        let is_same = before.start == 0 && before.end == asked_bytes;
+        self.at += u64::from(before.start);
+        self.len = end - before.start;
+        let asks = match pads(self) {
+            true => self.len.min(limit.into()),
+            false => self.len,
+        };
+        self.reading = Reading::new(asks, limit);
+        !(is_same && asks == asked_bytes)
+    }
 }
 
 /// One-sided operations that our program has asked for, in order, and of those under way what was asked.
@@ -65,8 +98,10 @@ pub struct Requester {
     asked: Option<Box<[Option<Asked>; SLOTS]>>,
     free: u64,
     operations: u32,
-    /// Reads that were not answered, by which the congestion window is used at the other end.
-    gets: u32,
+    /// Reads that were not answered.
+    reads: u32,
+    /// Their packets on the way, by which the congestion window is used at the other end.
+    read_packets: u32,
     /// Slots to be asked again.
     again: u64,
     /// The peer's program did not answer of late: until then its interface program is to.
@@ -78,9 +113,9 @@ impl Requester {
         self.jobs.len()
     }
 
-    /// Reads under way.
-    pub fn reads(&self) -> u32 {
-        self.gets
+    /// Packets that are on the way to answer reads.
+    pub fn read_packets(&self) -> u32 {
+        self.read_packets
     }
 
     #[inline]
@@ -105,13 +140,14 @@ impl Requester {
         });
     }
 
-    /// Whether a request could leave; `congestion_window` is how many answers may be under way.
+    /// Whether a request could leave, with payloads of `limit` bytes; `congestion_window` is how many packets of answers may be
+    /// under way.
     #[inline]
-    pub fn is_ready(&self, congestion_window: f64) -> bool {
-        self.again != 0 || self.may_go_on(congestion_window)
+    pub fn is_ready(&self, congestion_window: f64, limit: u16) -> bool {
+        self.again != 0 || self.may_go_on(congestion_window, limit)
     }
 
-    fn may_go_on(&self, congestion_window: f64) -> bool {
+    fn may_go_on(&self, congestion_window: f64, limit: u16) -> bool {
         let Some(job) = self.jobs.get(self.next) else {
             return false;
         };
@@ -119,9 +155,14 @@ impl Requester {
             _ if job.slot.is_some() => true,
             _ if job.error.is_some() => false,
             _ if self.free == 0 => false,
-            Action::Get { .. } => f64::from(self.gets) < congestion_window.max(1.0),
+            Action::Get { .. } if self.read_packets == 0 => true,
+            Action::Get { len_bytes } => {
+                let left = (len_bytes - job.asked_bytes).div_ceil(limit.into());
+                let packets = left.clamp(1, READ_TRAIN) as u32;
+                f64::from(self.read_packets + packets) <= congestion_window
+            }
             // A read that is asked again must not see what came after it ([WIRE-11.4]).
-            Action::Put { .. } | Action::Atomic(_) => self.gets == 0,
+            Action::Put { .. } | Action::Atomic(_) => self.reads == 0,
         }
     }
 
@@ -139,9 +180,11 @@ impl Requester {
             self.again &= self.again - 1;
             return self.ask_again(slot, now, limit, sequence, can_pad);
         }
-        if !self.may_go_on(congestion_window) {
+        if !self.may_go_on(congestion_window, limit) {
             return None;
         }
+        let room = (congestion_window as u32).saturating_sub(self.read_packets);
+        let read_max = u32::from(limit) * room.clamp(1, READ_PACKETS);
         let number = self.front + self.next as u64;
         let job = self.jobs.get_mut(self.next)?;
         let asked = self.asked.as_deref_mut()?;
@@ -157,10 +200,13 @@ impl Requester {
         };
         let at = job.asked_bytes;
         let (kind, total) = shape(&job.rma.action);
-        let len = match kind {
-            Kind::Atomic => 8,
-            _ => (total - at).min(u64::from(limit)) as u16,
+        // Reads of several packets a program answers faster, as long as it answers.
+        let pads = can_pad && (total <= limit.into() || now < self.pads_until);
+        let most = match kind {
+            Kind::Get if !pads => read_max.min(READ_MAX),
+            _ => limit.into(),
         };
+        let len = (total - at).min(most.into()) as u32;
         job.asked_bytes += u64::from(len);
         job.last_sequence = sequence;
         let is_last = job.asked_bytes >= total;
@@ -168,21 +214,26 @@ impl Requester {
         if is_last {
             self.next += 1;
         }
-        self.gets += u32::from(kind == Kind::Get);
+        let reading = match kind {
+            Kind::Get => Reading::new(len, limit),
+            _ => Reading::default(),
+        };
+        self.reads += u32::from(kind == Kind::Get);
+        self.read_packets += reading.packets_under_way();
         let request = Asked {
             job: number,
             operation,
             kind,
             at,
             len,
+            reading,
             sequence,
             sent_at: now,
             tries: 0,
             is_complete: is_last || kind != Kind::Put,
+            was_silent: false,
         };
         asked[usize::from(slot)] = Some(request);
-        // Reads of several packets a program answers faster, as long as it answers.
-        let pads = can_pad && (u64::from(len) == total || now < self.pads_until);
         Some(packet(&job.rma, &request, slot, pads))
     }
 
@@ -195,18 +246,29 @@ impl Requester {
         can_pad: bool,
     ) -> Option<Packet> {
         let request = self.asked.as_deref_mut()?[slot].as_mut()?;
-        if request.kind == Kind::Put && request.len > limit {
+        let mut pads = false;
+        if request.kind == Kind::Put && request.len > limit.into() {
             // The path has become narrower. All of it is there; what is sent with the question does not matter.
-            request.at += u64::from(request.len - limit);
-            request.len = limit;
+            request.at += u64::from(request.len - u32::from(limit));
+            request.len = limit.into();
+        }
+        if request.kind == Kind::Get {
+            self.read_packets -= request.reading.packets_under_way();
+            let is_changed = request.go_on(limit, |request| {
+                pads = can_pad && (request.was_silent || request.len <= limit.into());
+                pads
+            });
+            self.read_packets += request.reading.packets_under_way();
+            if is_changed {
+                self.operations = self.operations.wrapping_add(1);
+                request.operation = self.operations;
+            }
         }
         request.sent_at = now;
-        request.tries += 1;
         request.sequence = sequence;
         let request = *request;
         let job = self.job(request.job)?;
         job.last_sequence = sequence;
-        let pads = can_pad && request.len <= limit;
         Some(packet(&job.rma, &request, slot as u8, pads))
     }
 
@@ -245,6 +307,8 @@ impl Requester {
             }
             if flights.has_arrived(request.sequence) {
                 self.again |= 1 << slot;
+                request.tries += 1;
+                request.was_silent = request.reading.is_silent();
                 lost += 1;
             }
             // Not before it has arrived; that is seen to by the timers of all sequenced packets.
@@ -253,7 +317,7 @@ impl Requester {
         lost
     }
 
-    /// ANSWER. Returns when the request was sent, if it was sent once.
+    /// ANSWER. Whether it is news of a request that was sent once.
     pub fn on_answer<U: Upcalls>(
         &mut self,
         header: &Header,
@@ -261,66 +325,98 @@ impl Requester {
         peer: Address,
         flights: &mut Flights,
         cx: &mut Context<'_, U>,
-    ) -> Option<Time> {
+    ) -> bool {
         let slot = usize::from(header.slot);
-        let place = self.asked.as_deref_mut()?.get_mut(slot)?;
-        let request =
-            place.filter(|request| request.operation == header.message && request.is_complete)?;
+        let asked = self.asked.as_deref().and_then(|asked| *asked.get(slot)?);
+        let Some(request) =
+            asked.filter(|asked| asked.operation == header.message && asked.is_complete)
+        else {
+            return false;
+        };
         let status = u8::try_from(header.length).ok();
-        let status = status.and_then(RmaStatus::from_number)?;
-        let reads = request.kind == Kind::Get && status == RmaStatus::Ok;
-        if reads && payload.len() < usize::from(request.len) {
-            return self.on_part(slot, payload, cx);
+        let Some(status) = status.and_then(RmaStatus::from_number) else {
+            return false;
+        };
+        let is_over = match request.kind {
+            Kind::Get if status == RmaStatus::Ok => self.on_piece(slot, header, payload, cx),
+            _ => Some(true),
+        };
+        if is_over == Some(true) {
+            self.on_over(slot, header, status, peer, flights, cx);
         }
-        if reads && payload.len() > usize::from(request.len) {
+        is_over.is_some() && request.tries == 0
+    }
+
+    /// Something of what is read; says whether that was all. `None` if it was not asked for, or has come before.
+    fn on_piece<U: Upcalls>(
+        &mut self,
+        slot: usize,
+        header: &Header,
+        payload: &[u8],
+        cx: &mut Context<'_, U>,
+    ) -> Option<bool> {
+        let request = self.asked.as_deref_mut()?[slot].as_mut()?;
+        let before = request.reading.packets_under_way();
+        if !request.reading.take(header.offset, payload.len()) {
             return None;
         }
-        *place = None;
-        if request.kind == Kind::Get && request.tries > 0 {
-            self.pads_until = cx.now + PADDING;
+        self.read_packets -= before - request.reading.packets_under_way();
+        request.sent_at = cx.now;
+        let Asked {
+            job,
+            at,
+            len,
+            reading,
+            ..
+        } = *request;
+        if let Some(job) = self.job(job)
+            && !cx.up.place(job.rma.op, at + header.offset, payload)
+        {
+            job.error = Some(OpError::Fault);
+        }
+        let is_complete = reading.is_complete();
+        let is_over = is_complete && reading.asked_bytes() == len;
+        if is_complete && !is_over {
+            self.again |= 1 << slot;
+        }
+        Some(is_over)
+    }
+
+    /// A request has been answered.
+    fn on_over<U: Upcalls>(
+        &mut self,
+        slot: usize,
+        header: &Header,
+        status: RmaStatus,
+        peer: Address,
+        flights: &mut Flights,
+        cx: &mut Context<'_, U>,
+    ) {
+        let asked = self.asked.as_deref_mut();
+        let Some(request) = asked.and_then(|asked| asked[slot].take()) else {
+            return;
+        };
+        if request.kind == Kind::Get {
+            self.reads -= 1;
+            self.read_packets -= request.reading.packets_under_way();
+            if request.was_silent {
+                self.pads_until = cx.now + PADDING;
+            }
         }
         self.free |= 1 << slot;
         self.again &= !(1 << slot);
-        self.gets -= u32::from(request.kind == Kind::Get);
-        let job = self.job(request.job)?;
+        let Some(job) = self.job(request.job) else {
+            return;
+        };
         job.unanswered -= 1;
-        job.value = header.offset;
-        if reads && !cx.up.place(job.rma.op, request.at, payload) {
-            job.error = Some(OpError::Fault);
+        if request.kind == Kind::Atomic {
+            job.value = header.offset;
         }
         if let Some(error) = error(status) {
             job.error.get_or_insert(error);
         }
         let index = (request.job - self.front) as usize;
         self.finish(index, peer, flights, cx);
-        (request.tries == 0).then_some(request.sent_at)
-    }
-
-    /// The beginning of what was asked for, because the path takes no more: asks for the rest ([WIRE-11.6]).
-    fn on_part<U: Upcalls>(
-        &mut self,
-        slot: usize,
-        payload: &[u8],
-        cx: &mut Context<'_, U>,
-    ) -> Option<Time> {
-        if payload.is_empty() {
-            return None;
-        }
-        self.operations = self.operations.wrapping_add(1);
-        let operation = self.operations;
-        let request = self.asked.as_deref_mut()?[slot].as_mut()?;
-        let (number, at) = (request.job, request.at);
-        let sent_at = (request.tries == 0).then_some(request.sent_at);
-        request.operation = operation;
-        request.at += payload.len() as u64;
-        request.len -= payload.len() as u16;
-        request.tries = 0;
-        self.again |= 1 << slot;
-        let job = self.job(number)?;
-        if !cx.up.place(job.rma.op, at, payload) {
-            job.error = Some(OpError::Fault);
-        }
-        sent_at
     }
 
     fn finish<U: Upcalls>(
@@ -393,7 +489,10 @@ fn packet(rma: &Rma, request: &Asked, slot: u8, pads: bool) -> Packet {
         slot: u16::from(slot),
         message: request.operation,
         offset: rma.offset.wrapping_add(request.at),
-        length: u64::from(request.len),
+        length: match request.kind {
+            Kind::Get => request.reading.asked_bytes().into(),
+            _ => request.len.into(),
+        },
         ..Packet::new(request.kind)
     };
     match rma.action {
@@ -409,13 +508,15 @@ fn packet(rma: &Rma, request: &Asked, slot: u8, pads: bool) -> Packet {
                 packet.payload = Content::Lent {
                     op: rma.op,
                     at: request.at,
-                    len: request.len,
+                    len: request.len as u16,
                 };
             }
         }
         Action::Get { .. } if pads => {
             packet.flags |= Flags::PADDED;
-            packet.payload = Content::Padding { len: request.len };
+            packet.payload = Content::Padding {
+                len: packet.length as u16,
+            };
         }
         Action::Get { .. } => {}
         Action::Atomic(atomic) => packet.payload = Content::Words(words(atomic)),

@@ -8,6 +8,7 @@ use bcl_wire::serial::distance;
 use bcl_wire::{Flags, Header, Kind, RmaStatus};
 
 use super::SLOTS;
+use super::reading::PIECES_MAX;
 use crate::common::Context;
 use crate::connection::packet::{Content, Packet};
 use crate::message::inbox::Sender;
@@ -32,12 +33,35 @@ struct Outcome {
     start: u64,
 }
 
+/// What leaves for the peer.
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    Told(Packet),
+    Read(Read),
+}
+
+/// A read of which not all has left. Each packet is read as it leaves: until all are there the peer starts nothing that they
+/// must not see ([WIRE-11.4]).
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    window: u16,
+    slot: u16,
+    operation: u32,
+    /// In the window.
+    offset: u64,
+    len_bytes: u64,
+    /// What has left.
+    done_bytes: u64,
+    /// Longest payload of a packet.
+    limit: u16,
+}
+
 /// What has become of the peer's latest operation in each slot, and answers to be sent.
 #[derive(Debug, Default)]
 pub struct Owner {
     /// By slot; there only for peers that use windows.
     outcomes: Option<Box<[Option<Outcome>; SLOTS]>>,
-    answers: VecDeque<Packet>,
+    answers: VecDeque<Answer>,
     /// Length of what was read and is asked for again: its answer was lost.
     pub lost_bytes: u16,
 }
@@ -103,8 +127,19 @@ impl Owner {
         }
     }
 
-    pub fn next_answer(&mut self) -> Option<Packet> {
-        self.answers.pop_front()
+    pub fn next_answer<U: Upcalls>(
+        &mut self,
+        sender: Sender,
+        cx: &mut Context<'_, U>,
+    ) -> Option<Packet> {
+        let (packet, is_all) = match self.answers.front_mut()? {
+            Answer::Told(packet) => (*packet, true),
+            Answer::Read(read) => read.next(sender, cx),
+        };
+        if is_all {
+            self.answers.pop_front();
+        }
+        Some(packet)
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -112,10 +147,11 @@ impl Owner {
             .outcomes
             .as_ref()
             .map_or(0, |_| size_of::<[Option<Outcome>; SLOTS]>());
-        outcomes + self.answers.capacity() * size_of::<Packet>()
+        outcomes + self.answers.capacity() * size_of::<Answer>()
     }
 
-    /// PUT, GET or ATOMIC, in order. False: no room to answer, the packet is not taken. What is read is cut to `limit`.
+    /// PUT, GET or ATOMIC, in order. False: no room to answer, the packet is not taken. What is read leaves in packets with
+    /// payloads of `limit` bytes.
     pub fn on_request<U: Upcalls>(
         &mut self,
         header: &Header,
@@ -149,11 +185,10 @@ impl Owner {
             Kind::Put => self.put(header, payload, known, sender, cx),
             Kind::Atomic => self.atomic(header, payload, sender, cx)?,
             _ => {
-                let len = header.length.min(u64::from(limit)) as u16;
                 if known.is_some() {
-                    self.lost_bytes = len;
+                    self.lost_bytes = header.length.min(limit.into()) as u16;
                 }
-                return Ok(self.get(header, len, sender, cx));
+                self.get(header, limit);
             }
         }
         Ok(true)
@@ -166,14 +201,14 @@ impl Owner {
     }
 
     fn answer(&mut self, header: &Header, outcome: Outcome) {
-        self.answers.push_back(Packet {
+        self.answers.push_back(Answer::Told(Packet {
             channel: header.channel,
             slot: header.slot,
             message: header.message,
             offset: outcome.value,
             length: u64::from(outcome.status.number()),
             ..Packet::new(Kind::Answer)
-        });
+        }));
     }
 
     fn put<U: Upcalls>(
@@ -243,56 +278,85 @@ impl Owner {
     }
 
     /// Reads anew even if asked again: what was read is not remembered, only that it was.
-    fn get<U: Upcalls>(
-        &mut self,
-        header: &Header,
-        len_bytes: u16,
-        sender: Sender,
-        cx: &mut Context<'_, U>,
-    ) -> bool {
-        let len = usize::from(len_bytes);
-        let Some(name) = cx.common.copies.take(len, sender.connection) else {
-            return false;
-        };
-        let room = cx
-            .common
-            .copies
-            .get_mut(name)
-            .and_then(|b| b.get_mut(..len));
-        let result = match room {
-            Some(into) => cx
-                .up
-                .window_get(sender.peer, header.channel, header.offset, into),
-            None => Err(Refusal::Range),
-        };
+    fn get(&mut self, header: &Header, limit: u16) {
         let outcome = Outcome {
             operation: header.message,
             window: None,
             is_done: true,
-            status: status(result),
+            status: RmaStatus::Ok,
             value: 0,
             start: header.offset,
         };
         self.remember(header, outcome);
-        self.answer(header, outcome);
-        match self.answers.back_mut() {
-            Some(answer) if result.is_ok() => {
-                answer.payload = Content::Buffer {
-                    name,
-                    at: 0,
-                    len: len_bytes,
-                };
-            }
-            _ => cx.common.spent.push(name),
-        }
-        true
+        let in_one = u64::from(limit) * u64::from(PIECES_MAX);
+        self.answers.push_back(Answer::Read(Read {
+            window: header.channel,
+            slot: header.slot,
+            operation: header.message,
+            offset: header.offset,
+            len_bytes: header.length.min(in_one),
+            done_bytes: 0,
+            limit,
+        }));
     }
 
     /// The connection ends.
-    pub fn clear<U: Upcalls>(&mut self, cx: &mut Context<'_, U>) {
-        for answer in self.answers.drain(..) {
-            if let Content::Buffer { name, .. } = answer.payload {
+    pub fn clear(&mut self) {
+        self.answers.clear();
+    }
+}
+
+impl Read {
+    /// Reads what leaves next; and whether that is the last.
+    fn next<U: Upcalls>(&mut self, sender: Sender, cx: &mut Context<'_, U>) -> (Packet, bool) {
+        let len_bytes = (self.len_bytes - self.done_bytes).min(self.limit.into()) as u16;
+        let mut packet = Packet {
+            channel: self.window,
+            slot: self.slot,
+            message: self.operation,
+            ..Packet::new(Kind::Answer)
+        };
+        // A part that is beyond all places is outside as well.
+        let place = self.offset.checked_add(self.done_bytes);
+        match place.map_or(Err(Refusal::Range), |place| {
+            self.read(place, len_bytes, sender, cx)
+        }) {
+            Ok(payload) => {
+                packet.offset = self.done_bytes;
+                packet.payload = payload;
+                self.done_bytes += u64::from(len_bytes);
+                (packet, self.done_bytes == self.len_bytes)
+            }
+            Err(refusal) => {
+                packet.length = status(Err(refusal)).number().into();
+                (packet, true)
+            }
+        }
+    }
+
+    fn read<U: Upcalls>(
+        &self,
+        place: u64,
+        len_bytes: u16,
+        sender: Sender,
+        cx: &mut Context<'_, U>,
+    ) -> Result<Content, Refusal> {
+        let len = usize::from(len_bytes);
+        let copies = &mut cx.common.copies;
+        let name = copies.take(len, sender.connection).ok_or(Refusal::Range)?;
+        let into = copies.get_mut(name).and_then(|bytes| bytes.get_mut(..len));
+        let result = into.map_or(Err(Refusal::Range), |into| {
+            cx.up.window_get(sender.peer, self.window, place, into)
+        });
+        match result {
+            Ok(()) => Ok(Content::Buffer {
+                name,
+                at: 0,
+                len: len_bytes,
+            }),
+            Err(refusal) => {
                 cx.common.spent.push(name);
+                Err(refusal)
             }
         }
     }
