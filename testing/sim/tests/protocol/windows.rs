@@ -1,7 +1,7 @@
 //! One-sided operations take effect once and in order, whatever the network does.
 
 use bcl_proto::{Action, Span};
-use bcl_sim::net::Faults;
+use bcl_sim::net::{Faults, Rate};
 use bcl_sim::port::Heard;
 use bcl_types::{Atomic, OpError, OpId};
 
@@ -105,6 +105,25 @@ fn on_bad_networks() {
     for seed in 0..100 {
         operations(seed, faults([10, 100, 300][seed as usize % 3]), 60);
     }
+}
+
+// WIRE-11.5
+#[test]
+fn what_a_long_read_has_lost_is_asked_for_again_without_a_timeout() {
+    const LEN: usize = 512 << 10;
+    let mut world = world(5, Faults::default(), LEN);
+    let read = |world: &mut World| {
+        let begin = world.now;
+        get(world, 0, LEN as u64);
+        assert_eq!(ends(world, 1)[0].2, Ok(()));
+        world.now.since(begin)
+    };
+    // Connected, and with a round trip.
+    let quick = (0..10).map(|_| read(&mut world)).min();
+    world.set_faults(Faults::loss(Rate::percent(1)));
+    let mut times: Vec<Span> = (0..21).map(|_| read(&mut world)).collect();
+    times.sort_unstable();
+    assert!(times[10] < quick.unwrap().times(4), "{times:?}");
 }
 
 #[test]

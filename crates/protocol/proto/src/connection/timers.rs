@@ -4,9 +4,10 @@ use bcl_types::{Cause, OpError};
 use bcl_wire::{Answerer, Kind};
 
 use super::liveness::Verdict;
-use super::recovery::Due;
+use super::recovery::{Due, Recovery};
 use super::{Connection, End, Stage};
 use crate::common::Context;
+use crate::rma::requester::Patience;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 
@@ -56,10 +57,14 @@ impl Connection {
         .min()
     }
 
-    /// How long an answer may take after its request has left ([WIRE-11.5]).
-    fn patience(&self) -> Span {
+    /// How long answers may take ([WIRE-11.5]).
+    fn patience(&self) -> Patience {
         let twice = self.trip.smoothed().unwrap_or(Span::from_ms(1)).times(2);
-        twice.max(self.trip.timeout(0))
+        Patience {
+            answer: twice.max(self.trip.timeout(0)),
+            rest: twice,
+            overtaken: Recovery::reordering(&self.trip),
+        }
     }
 
     /// Time has passed.

@@ -40,6 +40,11 @@ impl Reading {
         self.came == 0
     }
 
+    /// Whether this piece is the last of what was asked for.
+    pub fn ends_with(&self, at: u64, len_bytes: usize) -> bool {
+        at + len_bytes as u64 == u64::from(self.asked_bytes)
+    }
+
     /// Whether all has come.
     pub fn is_complete(&self) -> bool {
         self.came != 0 && self.missing().is_empty()

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bcl_types::{Address, Atomic, OpError};
 use bcl_wire::body::AtomicBody;
+use bcl_wire::serial::distance;
 use bcl_wire::{Flags, Header, Kind, READ_MAX, RmaStatus};
 
 use super::SLOTS;
@@ -62,6 +63,19 @@ struct Asked {
     is_complete: bool,
     /// Nothing came at all when it was asked the last time.
     was_silent: bool,
+    /// What was asked for later has come before.
+    overtaken_at: Option<Time>,
+}
+
+/// How long an answer may take ([WIRE-11.5]).
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// After its request has left.
+    pub answer: Span,
+    /// The rest of it, after a part.
+    pub rest: Span,
+    /// After one that was asked for later.
+    pub overtaken: Span,
 }
 
 impl Asked {
@@ -232,6 +246,7 @@ impl Requester {
             tries: 0,
             is_complete: is_last || kind != Kind::Put,
             was_silent: false,
+            overtaken_at: None,
         };
         asked[usize::from(slot)] = Some(request);
         Some(packet(&job.rma, &request, slot, pads))
@@ -265,6 +280,7 @@ impl Requester {
             }
         }
         request.sent_at = now;
+        request.overtaken_at = None;
         request.sequence = sequence;
         let request = *request;
         let job = self.job(request.job)?;
@@ -278,7 +294,7 @@ impl Requester {
     }
 
     /// When requests that have arrived should have been answered ([WIRE-11.5]).
-    pub fn deadline(&self, patience: Span) -> Option<Time> {
+    pub fn deadline(&self, patience: Patience) -> Option<Time> {
         if self.jobs.is_empty() || self.again != 0 {
             return None;
         }
@@ -292,8 +308,8 @@ impl Requester {
     }
 
     /// Notes which requests are to be asked again: those that have arrived, so that it is the answer that is lost.
-    /// Returns how many.
-    pub fn find_unanswered(&mut self, now: Time, patience: Span, flights: &Flights) -> u32 {
+    /// Returns how many packets that makes.
+    pub fn find_unanswered(&mut self, now: Time, patience: Patience, flights: &Flights) -> u32 {
         let Some(asked) = self.asked.as_deref_mut() else {
             return 0;
         };
@@ -308,11 +324,12 @@ impl Requester {
             if flights.has_arrived(request.sequence) {
                 self.again |= 1 << slot;
                 request.tries += 1;
-                request.was_silent = request.reading.is_silent();
-                lost += 1;
+                request.was_silent = request.reading.is_silent() && request.overtaken_at.is_none();
+                lost += request.reading.packets_under_way().max(1);
             }
             // Not before it has arrived; that is seen to by the timers of all sequenced packets.
             request.sent_at = now;
+            request.overtaken_at = None;
         }
         lost
     }
@@ -362,11 +379,13 @@ impl Requester {
         }
         self.read_packets -= before - request.reading.packets_under_way();
         request.sent_at = cx.now;
+        request.overtaken_at = request.overtaken_at.map(|_| cx.now);
         let Asked {
             job,
             at,
             len,
             reading,
+            sequence,
             ..
         } = *request;
         if let Some(job) = self.job(job)
@@ -374,12 +393,25 @@ impl Requester {
         {
             job.error = Some(OpError::Fault);
         }
+        if reading.ends_with(header.offset, payload.len()) {
+            self.overtake(sequence, cx.now);
+        }
         let is_complete = reading.is_complete();
         let is_over = is_complete && reading.asked_bytes() == len;
         if is_complete && !is_over {
             self.again |= 1 << slot;
         }
         Some(is_over)
+    }
+
+    /// The end of what a request asked for has come: of all that was asked before the answers have left before.
+    fn overtake(&mut self, sequence: u32, now: Time) {
+        let asked = self.asked.iter_mut().flat_map(|asked| asked.iter_mut());
+        for request in asked.flatten() {
+            if request.kind == Kind::Get && distance(request.sequence, sequence) <= 0 {
+                request.overtaken_at.get_or_insert(now);
+            }
+        }
     }
 
     /// A request has been answered.
@@ -470,8 +502,15 @@ impl Requester {
 }
 
 /// When a request should have been answered: each time it is asked later.
-fn due(request: &Asked, patience: Span) -> Time {
-    request.sent_at + patience.times(1 << request.tries.min(8)).min(MAX_PATIENCE)
+fn due(request: &Asked, patience: Patience) -> Time {
+    let answer = match request.reading.is_silent() {
+        true => patience.answer,
+        false => patience.rest,
+    };
+    let answer = answer.times(1 << request.tries.min(8));
+    let due = request.sent_at + answer.min(MAX_PATIENCE);
+    let overtaken = request.overtaken_at.map(|at| at + patience.overtaken);
+    overtaken.map_or(due, |overtaken| overtaken.min(due))
 }
 
 fn shape(action: &Action) -> (Kind, u64) {
