@@ -75,6 +75,22 @@ impl Partner {
             .map_err(|error| Failure::system("wait for the partner process", error))
     }
 
+    /// Whether it was stopped, and goes on only when [told](Self::resume).
+    pub fn is_stopped(&self) -> Result<bool> {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let stat = std::fs::read_to_string(path)
+            .map_err(|error| Failure::system("look at the partner process", error))?;
+        // Its name, in brackets, may hold anything.
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+        Ok(state.is_some_and(|state| state.starts_with('T')))
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) -> Result<()> {
+        pidfd_send_signal(&self.pidfd, Signal::CONT)
+            .map_err(|errno| Failure::system("let the partner process go on", errno))
+    }
+
     /// Its process number.
     pub fn pid(&self) -> u32 {
         self.child.id()

@@ -93,6 +93,23 @@ fn one_sided_operations_work_on_both_kinds_of_memory() {
 }
 
 #[test]
+fn whatever_the_owner_does_operations_go_on_and_many_at_a_time() {
+    let node = Node::new();
+    for (target, outstanding) in [("polling", 1), ("computing", 1), ("stopped", 4)] {
+        let arguments = format!(
+            "perf rma --json --size 8,100000 --iterations 20 --target {target} --outstanding {outstanding}"
+        );
+        let lines = lines(&node, &arguments.split(' ').collect::<Vec<_>>());
+        assert_eq!(lines.len(), 6);
+        for line in lines {
+            let said = (&line["target"], &line["outstanding"]);
+            assert_eq!(said, (&target.into(), &outstanding.into()));
+            assert!(line["mb_per_s"].as_f64().unwrap() > 0.0);
+        }
+    }
+}
+
+#[test]
 fn a_picture_is_drawn() {
     let node = Node::new();
     let file = node.folder().join("out.svg");
@@ -160,11 +177,34 @@ fn a_killed_command_takes_its_partner_with_it() {
 }
 
 #[test]
+fn a_killed_command_takes_its_stopped_partner_with_it() {
+    let node = Node::new();
+    let endless =
+        "perf rma --target stopped --operation put --size 8 --warmup 1 --iterations 100000000000";
+    let mut child = node
+        .bcl(&endless.split(' ').collect::<Vec<_>>())
+        .spawn()
+        .unwrap();
+    let is_stopped = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| stat.contains(") T "))
+    };
+    eventually("the partner stops", || {
+        children(child.id()).iter().any(is_stopped)
+    });
+    let partner = children(child.id())[0];
+    signal(child.id(), libc::SIGKILL);
+    child.wait().unwrap();
+    eventually("the partner ends", || !is_running(partner));
+}
+
+#[test]
 fn wrong_arguments_are_usage_errors_that_tell_what_to_write() {
     let node = Node::new();
     for (arguments, hint) in [
         ("perf latency --size 8x", "64k"),
         ("perf latency --pin 1", "0,1"),
+        ("perf rma --target stopped --host left", "--hosts netns"),
         (
             "perf latency --channel system --size 1m",
             "--channel normal",

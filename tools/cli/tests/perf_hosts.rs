@@ -59,11 +59,16 @@ fn what_agents_of_its_own_are_worth_is_measured_in_each_mode() {
         ("bandwidth", "auto"),
         ("rate", "native"),
         ("rma", "native"),
+        ("rma --target stopped", "native"),
+        ("rma --target stopped", "generic"),
     ] {
         is_measured(&node, bench, &format!(" --device xdp --mode {mode}"), "xdp");
     }
     let output = finish(bcl(&node, "perf rate --mode native").spawn().unwrap());
     assert!(text(&output).contains("--device xdp --hosts netns"));
+    let stopped = "perf rma --hosts netns --device udp --target stopped";
+    let output = finish(bcl(&node, stopped).spawn().unwrap());
+    assert!(text(&output).contains("--device xdp"), "{}", text(&output));
 }
 
 #[test]

@@ -195,10 +195,10 @@ fn what_is_read_comes_without_the_process() {
         world.run(Span::from_ms(longest_ms));
         assert_eq!(done(&mut world), 1);
     }
-    // A process that looks answers itself.
+    // A process that looks answers itself, and what it has not answered before as well, which tells that it does.
     world.looks = true;
     world.flush(1);
-    world.run(Span::from_ms(1_100));
+    world.run(Span::from_ms(1));
     let before = world.front().port.counters.read;
     rma(&mut world, 1, 0, get(50_000));
     world.run(Span::from_ms(5));

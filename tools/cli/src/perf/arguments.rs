@@ -108,6 +108,13 @@ pub struct RmaOptions {
     /// thread or the kernel does them.
     #[arg(long, value_enum, default_value_t = Window::Dma)]
     pub window: Window,
+    /// What the partner's process does meanwhile. `computing` looks once in 50 ms; `stopped` (SIGSTOP) does nothing at all, so
+    /// that only memory that others reach without it is reached: in the node, or through an agent (--device xdp).
+    #[arg(long, value_enum, default_value_t = Target::Sleeping)]
+    pub target: Target,
+    /// Operations that are under way at a time.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub outstanding: u64,
     #[command(flatten)]
     pub options: Options,
 }
@@ -173,6 +180,14 @@ pub enum Window {
 }
 
 #[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    Sleeping,
+    Polling,
+    Computing,
+    Stopped,
+}
+
+#[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]
 pub enum Operation {
     Put,
     Get,
@@ -217,6 +232,14 @@ impl Bench {
         if options.mode != Mode::Auto && options.agents().is_none() {
             return Err(Failure::usage(
                 "--mode is for agents that are started for the measurement: use it with --device xdp --hosts netns",
+            ));
+        }
+        if let Self::Rma(rma) = self
+            && rma.target == Target::Stopped
+            && options.host.is_some()
+        {
+            return Err(Failure::usage(
+                "--target stopped needs the partner's process on this machine, to let it go on: leave out --host, or use --hosts netns",
             ));
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! One of the two processes: its port, its partner, and how it waits.
 
+use std::time::{Duration, Instant};
+
 use bcl::{Address, Device, Event, Port, QUIET, SystemMessage, Which};
 
 use super::unexpected;
@@ -16,6 +18,8 @@ pub enum Word {
     Ready = b'r',
     /// I have received everything, or done everything.
     Done = b'd',
+    /// Do now what you are to do meanwhile.
+    Go = b'g',
 }
 
 /// One end of a measurement.
@@ -52,14 +56,8 @@ impl Endpoint {
                 true => self.port.poll(which)?,
                 false => self.port.wait(which, None)?,
             };
-            match event {
-                None | Some(Event::PeerUp { .. }) => {}
-                Some(Event::PeerGone { cause, .. }) => {
-                    return Err(Failure::new(format!(
-                        "the partner process is gone: {cause}"
-                    )));
-                }
-                Some(event) => return Ok(event),
+            if let Some(event) = of_measurement(event)? {
+                return Ok(event);
             }
         }
     }
@@ -97,11 +95,42 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Waits for a word between computations of so long.
+    pub fn hear_between(&mut self, word: Word, computation: Duration) -> Result<()> {
+        loop {
+            let begin = Instant::now();
+            while begin.elapsed() < computation {
+                std::hint::spin_loop();
+            }
+            let event = self.port.poll(Which::Recv)?;
+            match of_measurement(event)? {
+                None => {}
+                Some(Event::Message(message)) => {
+                    self.set_aside(message);
+                    return self.hear(word);
+                }
+                Some(other) => return Err(unexpected(&other)),
+            }
+        }
+    }
+
     /// Waits for a word without keeping the core: for a partner whose part is to do nothing.
     pub fn hear_asleep(&mut self, word: Word) -> Result<()> {
         let polling = std::mem::replace(&mut self.polling, false);
         let heard = self.hear(word);
         self.polling = polling;
         heard
+    }
+}
+
+/// Leaves out news of connections.
+#[inline]
+fn of_measurement(event: Option<Event>) -> Result<Option<Event>> {
+    match event {
+        None | Some(Event::PeerUp { .. }) => Ok(None),
+        Some(Event::PeerGone { cause, .. }) => Err(Failure::new(format!(
+            "the partner process is gone: {cause}"
+        ))),
+        event => Ok(event),
     }
 }

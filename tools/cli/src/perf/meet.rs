@@ -1,6 +1,6 @@
 //! How the two processes of a measurement find each other.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bcl::{Address, CopyMode, Device, Event, JobKey, Port, PortOptions, Which};
 use bcl_launch::{RemoteProcess, allowed_cores};
@@ -14,6 +14,9 @@ use crate::spawn::Partner;
 
 /// How often to look whether a partner that has not come yet is still alive.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// A partner that is to stop itself does so within this.
+const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The measuring end and the process at the other one.
 pub struct Met {
@@ -39,6 +42,31 @@ impl Watched {
         Failure {
             text: format!("{} ({who})", failure.text),
             ..failure
+        }
+    }
+
+    /// Waits until it has stopped itself.
+    pub fn await_stop(&mut self) -> Result<()> {
+        let deadline = Instant::now() + STOPS_WITHIN;
+        while Instant::now() < deadline {
+            match self {
+                Self::Here(partner) if partner.is_stopped()? => return Ok(()),
+                _ => std::thread::sleep(Duration::from_millis(1)),
+            }
+            if let Some(status) = self.ended()? {
+                return Err(never_came(&status));
+            }
+        }
+        Err(Failure::new(format!(
+            "the partner process has not stopped itself within {STOPS_WITHIN:?}"
+        )))
+    }
+
+    /// Lets it go on.
+    pub fn resume(&self) -> Result<()> {
+        match self {
+            Self::Here(partner) => partner.resume(),
+            Self::There(_) => Ok(()),
         }
     }
 

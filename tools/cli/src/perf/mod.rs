@@ -47,13 +47,13 @@ fn measure(bench: &Bench) -> Result<()> {
     let Met {
         there: _there,
         mut end,
-        partner,
+        mut partner,
     } = meet::as_initiator(options)?;
     let mut report = Report::begin(bench, &end)?;
     let outcome = match bench {
         Bench::Latency(_) => latency::measure(options, &mut end, &mut report),
         Bench::Bandwidth(_) | Bench::Rate(_) => bandwidth::measure(bench, &mut end, &mut report),
-        Bench::Rma(rma) => rma::measure(rma, &mut end, &mut report),
+        Bench::Rma(rma) => rma::measure(rma, &mut end, &mut partner, &mut report),
     };
     outcome.map_err(|failure| partner.explain(failure))?;
     drop(partner);

@@ -3,7 +3,7 @@
 use bcl::Device;
 use serde::Serialize;
 
-use super::arguments::{Bench, Channel, Options, Window, word};
+use super::arguments::{Bench, Channel, Options, Target, Window, word};
 use super::endpoint::Endpoint;
 use super::picture;
 use super::statistics::Summary;
@@ -19,6 +19,8 @@ pub struct Row {
     pub iterations: u64,
     pub channel: Option<Channel>,
     pub window: Option<Window>,
+    pub target: Option<Target>,
+    pub outstanding: Option<u64>,
     pub one_way_us: Option<Summary>,
     pub mb_per_s: Option<f64>,
     pub messages_per_s: Option<f64>,
@@ -48,6 +50,10 @@ struct Line<'a> {
     channel: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outstanding: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     buffers: Option<String>,
     copy: &'a str,
@@ -80,8 +86,16 @@ impl Report {
             rows: Vec::new(),
         };
         if !report.json {
+            let meanwhile = match bench {
+                Bench::Rma(rma) => format!(
+                    ", the partner: {}, operations under way: {}",
+                    word(&rma.target),
+                    rma.outstanding
+                ),
+                _ => String::new(),
+            };
             output::line(format_args!(
-                "bcl perf {}: device {}, long messages: {}, waiting: {}",
+                "bcl perf {}: device {}, long messages: {}, waiting: {}{meanwhile}",
                 report.bench, report.device, report.copy, report.wait
             ))?;
             output::line(report.head(bench))?;
@@ -139,6 +153,8 @@ impl Report {
             operation: row.operation.as_deref(),
             channel: row.channel.as_ref().map(word),
             window: row.window.as_ref().map(word),
+            target: row.target.as_ref().map(word),
+            outstanding: row.outstanding,
             buffers: (row.channel != Some(Channel::System)).then(|| self.buffers.clone()),
             copy: &self.copy,
             wait: self.wait,

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use bcl::{Buffer, Event, Which};
+use bcl::{Buffer, Device, Event, Which};
 
-use super::arguments::{Operation, RmaOptions, Window, word};
+use super::arguments::{Operation, RmaOptions, Target, Window, word};
 use super::endpoint::{Endpoint, Word};
+use super::meet::Watched;
 use super::normal::buffer;
 use super::payload::{self, Check};
 use super::plan::{CHECKED, Plan};
@@ -21,21 +22,41 @@ const WORD_BYTES: usize = 8;
 const SIZES: [usize; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
 
 /// Measures all operations and sizes.
-pub fn measure(rma: &RmaOptions, end: &mut Endpoint, report: &mut Report) -> Result<()> {
+pub fn measure(
+    rma: &RmaOptions,
+    end: &mut Endpoint,
+    partner: &mut Watched,
+    report: &mut Report,
+) -> Result<()> {
+    if rma.target == Target::Stopped && end.device == Some(Device::Udp) {
+        return Err(Failure::usage(
+            "over udp a stopped process serves nobody: measure --target stopped with --device xdp, or in a node",
+        ));
+    }
     for (operation, size) in steps(rma) {
         let plan = plan(rma, size);
         end.hear(Word::Ready)?;
-        let samples = Requester::new(rma, operation, size)?.run(end, plan)?;
+        let mut requester = Requester::new(rma, operation, size)?;
+        requester.warm_up(end, plan)?;
+        end.say(Word::Go)?;
+        if rma.target == Target::Stopped {
+            partner.await_stop()?;
+        }
+        let Measured { samples, seconds } = requester.run(end, plan)?;
+        if rma.target == Target::Stopped {
+            partner.resume()?;
+        }
         end.say(Word::Done)?;
-        let summary = Summary::of(samples);
+        let bytes = size as f64 * plan.iterations() as f64;
         report.add(Row {
             operation: Some(word(&operation)),
             size_bytes: size,
             iterations: plan.iterations(),
             window: Some(rma.window),
-            one_way_us: summary,
-            // A byte a microsecond is a megabyte a second.
-            mb_per_s: summary.map(|us| size as f64 / us.p50),
+            target: Some(rma.target),
+            outstanding: Some(rma.outstanding),
+            one_way_us: Summary::of(samples),
+            mb_per_s: Some(bytes / seconds / 1e6),
             ..Row::default()
         })?;
     }
@@ -68,62 +89,103 @@ pub fn plan(rma: &RmaOptions, size: usize) -> Plan {
 
 /// Operations that the partner finds done when all rounds are over.
 pub fn rounds(plan: Plan) -> u64 {
-    plan.warmup + plan.iterations() + CHECKED
+    plan.warmup + plan.iterations() + 2 * CHECKED
 }
 
 struct Requester {
     operation: Operation,
     size: usize,
-    buffer: Option<Buffer>,
+    outstanding: u64,
+    buffers: Vec<Buffer>,
+    started: u64,
     done: u64,
+}
+
+struct Measured {
+    /// Microseconds an operation, by batch.
+    samples: Vec<f64>,
+    /// Of all batches.
+    seconds: f64,
 }
 
 impl Requester {
     fn new(rma: &RmaOptions, operation: Operation, size: usize) -> Result<Self> {
+        let buffers = (0..rma.outstanding).map(|_| buffer(rma.options.buffers, size));
         Ok(Self {
             operation,
             size,
-            buffer: Some(buffer(rma.options.buffers, size)?),
+            outstanding: rma.outstanding,
+            buffers: buffers.collect::<Result<_>>()?,
+            started: 0,
             done: 0,
         })
     }
 
-    fn run(mut self, end: &mut Endpoint, plan: Plan) -> Result<Vec<f64>> {
-        for _ in 0..plan.warmup {
-            self.one(end, Check::Ends)?;
-        }
-        let mut samples = Vec::with_capacity(plan.batches as usize);
-        for _ in 0..plan.batches {
-            let begin = Instant::now();
-            for _ in 0..plan.per_batch {
-                self.one(end, Check::Ends)?;
-            }
-            samples.push(begin.elapsed().as_secs_f64() * 1e6 / plan.per_batch as f64);
-        }
-        for _ in 0..CHECKED {
-            self.one(end, Check::All)?;
-        }
-        Ok(samples)
+    /// The first operations find out how the partner's memory is reached, so that there are some.
+    fn warm_up(&mut self, end: &mut Endpoint, plan: Plan) -> Result<()> {
+        self.flow(end, plan.warmup, self.outstanding, Check::Ends, |_| {})?;
+        self.flow(end, CHECKED, 1, Check::All, |_| {})
     }
 
-    /// One operation and its completion. What it brought or left is checked here, or by the partner.
-    #[inline]
-    fn one(&mut self, end: &mut Endpoint, check: Check) -> Result<()> {
-        let number = self.done;
-        self.start(end, number, check)?;
-        match end.next(Which::Send)? {
-            Event::RmaDone {
-                result: Ok(()),
-                value,
-                buffer,
-                ..
-            } => self.finish(number, value, buffer, check)?,
-            Event::RmaDone {
-                result: Err(error), ..
-            } => return Err(Failure::new(format!("the operation failed: {error}"))),
-            other => return Err(unexpected(&other)),
+    fn run(&mut self, end: &mut Endpoint, plan: Plan) -> Result<Measured> {
+        let mut samples = Vec::with_capacity(plan.batches as usize);
+        // What is under way together comes together.
+        let together = plan.per_batch.max(self.outstanding);
+        let (begin, first) = (Instant::now(), self.done);
+        let mut batch = begin;
+        self.flow(
+            end,
+            plan.iterations(),
+            self.outstanding,
+            Check::Ends,
+            |requester| {
+                if (requester.done - first).is_multiple_of(together) {
+                    let now = Instant::now();
+                    samples.push((now - batch).as_secs_f64() * 1e6 / together as f64);
+                    batch = now;
+                }
+            },
+        )?;
+        let seconds = begin.elapsed().as_secs_f64();
+        if samples.is_empty() {
+            samples.push(seconds * 1e6 / plan.iterations() as f64);
         }
-        self.done += 1;
+        self.flow(end, CHECKED, 1, Check::All, |_| {})?;
+        Ok(Measured { samples, seconds })
+    }
+
+    /// So many operations, of which so many are under way at a time. What they brought or left is checked here, or by the
+    /// partner.
+    #[inline]
+    fn flow(
+        &mut self,
+        end: &mut Endpoint,
+        operations: u64,
+        outstanding: u64,
+        check: Check,
+        mut after_each: impl FnMut(&mut Self),
+    ) -> Result<()> {
+        let last = self.done + operations;
+        while self.done < last {
+            while self.started < last && self.started < self.done + outstanding {
+                self.start(end, self.started, check)?;
+                self.started += 1;
+            }
+            match end.next(Which::Send)? {
+                Event::RmaDone {
+                    result: Ok(()),
+                    value,
+                    buffer,
+                    ..
+                } => self.finish(self.done, value, buffer, check)?,
+                Event::RmaDone {
+                    result: Err(error), ..
+                } => return Err(Failure::new(format!("the operation failed: {error}"))),
+                other => return Err(unexpected(&other)),
+            }
+            self.done += 1;
+            after_each(self);
+        }
         Ok(())
     }
 
@@ -132,12 +194,12 @@ impl Requester {
         let peer = end.peer;
         match self.operation {
             Operation::Put => {
-                let mut buffer = self.buffer.take().unwrap_or_else(|| Vec::new().into());
+                let mut buffer = self.buffers.pop().unwrap_or_else(|| Vec::new().into());
                 payload::write(buffer.as_mut_slice(), number, check);
                 end.port.put(peer, WINDOW, 0, buffer, number)?;
             }
             Operation::Get => {
-                let buffer = self.buffer.take().unwrap_or_else(|| Vec::new().into());
+                let buffer = self.buffers.pop().unwrap_or_else(|| Vec::new().into());
                 end.port.get(peer, WINDOW, 0, buffer, number)?;
             }
             Operation::FetchAdd => end.port.fetch_add(peer, WINDOW, 0, 1, number)?,
@@ -179,7 +241,7 @@ impl Requester {
     }
 
     fn keep(&mut self, buffer: Option<Buffer>) -> Result<()> {
-        self.buffer = buffer;
+        self.buffers.extend(buffer);
         Ok(())
     }
 }

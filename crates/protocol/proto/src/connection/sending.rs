@@ -8,6 +8,7 @@ use super::packet::{Content, Packet, inline};
 use super::{Connection, Stage};
 use crate::common::Context;
 use crate::message::Class;
+use crate::rma::requester::Terms;
 use crate::slab::Name;
 use crate::time::{Span, Time};
 use crate::transmit::{Payload, Transmit, Whose};
@@ -55,16 +56,22 @@ impl Connection {
     #[inline]
     fn has_data(&self, now: Time) -> bool {
         self.flights.has_room(self.peer_window())
-            && (self.outgoing.is_ready(now) || self.has_requests())
+            && (self.outgoing.is_ready(now) || self.has_requests(now))
     }
 
     /// Whether a one-sided operation could begin or go on.
     #[inline]
-    fn has_requests(&self) -> bool {
-        !self.requester.is_idle()
-            && self
-                .requester
-                .is_ready(self.congestion.window(), self.payload_limit())
+    fn has_requests(&self, now: Time) -> bool {
+        !self.requester.is_idle() && self.requester.is_ready(&self.terms(now))
+    }
+
+    fn terms(&self, now: Time) -> Terms {
+        Terms {
+            now,
+            limit: self.payload_limit(),
+            congestion_window: self.congestion.window(),
+            can_pad: self.answerer() != Answerer::Program,
+        }
     }
 
     /// Whether congestion control lets a packet go again that was lost ([WIRE-8]).
@@ -243,12 +250,9 @@ impl Connection {
     fn next_data(&mut self, now: Time) -> Option<Packet> {
         let limit = self.payload_limit();
         let sequence = self.flights.next();
-        let congestion_window = self.congestion.window();
-        if self.has_requests() && (sequence & 1 == 0 || !self.outgoing.is_ready(now)) {
-            let can_pad = self.answerer() != Answerer::Program;
-            return self
-                .requester
-                .next_packet(now, limit, congestion_window, sequence, can_pad);
+        if self.has_requests(now) && (sequence & 1 == 0 || !self.outgoing.is_ready(now)) {
+            let terms = self.terms(now);
+            return self.requester.next_packet(&terms, sequence);
         }
         self.outgoing.next_packet(now, limit, sequence)
     }

@@ -101,6 +101,18 @@ impl Asked {
     }
 }
 
+/// What a request leaves with.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    pub now: Time,
+    /// Longest payload of a packet.
+    pub limit: u16,
+    /// Packets of answers that may be under way.
+    pub congestion_window: f64,
+    /// An interface program may answer reads that are padded ([WIRE-11.7]).
+    pub can_pad: bool,
+}
+
 /// One-sided operations that our program has asked for, in order, and of those under way what was asked.
 #[derive(Debug, Default)]
 pub struct Requester {
@@ -154,14 +166,18 @@ impl Requester {
         });
     }
 
-    /// Whether a request could leave, with payloads of `limit` bytes; `congestion_window` is how many packets of answers may be
-    /// under way.
+    /// Whether a request could leave.
     #[inline]
-    pub fn is_ready(&self, congestion_window: f64, limit: u16) -> bool {
-        self.again != 0 || self.may_go_on(congestion_window, limit)
+    pub fn is_ready(&self, terms: &Terms) -> bool {
+        self.again != 0 || self.may_go_on(terms)
     }
 
-    fn may_go_on(&self, congestion_window: f64, limit: u16) -> bool {
+    /// Reads of several packets a program answers faster, as long as it answers.
+    fn pads_all(&self, terms: &Terms) -> bool {
+        terms.can_pad && terms.now < self.pads_until
+    }
+
+    fn may_go_on(&self, terms: &Terms) -> bool {
         let Some(job) = self.jobs.get(self.next) else {
             return false;
         };
@@ -171,32 +187,33 @@ impl Requester {
             _ if self.free == 0 => false,
             Action::Get { .. } if self.read_packets == 0 => true,
             Action::Get { len_bytes } => {
-                let left = (len_bytes - job.asked_bytes).div_ceil(limit.into());
-                let packets = left.clamp(1, READ_TRAIN) as u32;
-                f64::from(self.read_packets + packets) <= congestion_window
+                let left = (len_bytes - job.asked_bytes).div_ceil(terms.limit.into());
+                let train = if self.pads_all(terms) { 1 } else { READ_TRAIN };
+                let packets = left.clamp(1, train) as u32;
+                f64::from(self.read_packets + packets) <= terms.congestion_window
             }
             // A read that is asked again must not see what came after it ([WIRE-11.4]).
             Action::Put { .. } | Action::Atomic(_) => self.reads == 0,
         }
     }
 
-    /// The next request, which will have this sequence. If it `can_pad` reads an interface program may answer them ([WIRE-11.7]).
-    pub fn next_packet(
-        &mut self,
-        now: Time,
-        limit: u16,
-        congestion_window: f64,
-        sequence: u32,
-        can_pad: bool,
-    ) -> Option<Packet> {
+    /// The next request, which will have this sequence.
+    pub fn next_packet(&mut self, terms: &Terms, sequence: u32) -> Option<Packet> {
         if self.again != 0 {
             let slot = self.again.trailing_zeros() as usize;
             self.again &= self.again - 1;
-            return self.ask_again(slot, now, limit, sequence, can_pad);
+            return self.ask_again(slot, terms, sequence);
         }
-        if !self.may_go_on(congestion_window, limit) {
+        if !self.may_go_on(terms) {
             return None;
         }
+        let pads_all = self.pads_all(terms);
+        let Terms {
+            now,
+            limit,
+            congestion_window,
+            can_pad,
+        } = *terms;
         let room = (congestion_window as u32).saturating_sub(self.read_packets);
         let read_max = u32::from(limit) * room.clamp(1, READ_PACKETS);
         let number = self.front + self.next as u64;
@@ -214,8 +231,7 @@ impl Requester {
         };
         let at = job.asked_bytes;
         let (kind, total) = shape(&job.rma.action);
-        // Reads of several packets a program answers faster, as long as it answers.
-        let pads = can_pad && (total <= limit.into() || now < self.pads_until);
+        let pads = pads_all || can_pad && total <= limit.into();
         let most = match kind {
             Kind::Get if !pads => read_max.min(READ_MAX),
             _ => limit.into(),
@@ -252,14 +268,13 @@ impl Requester {
         Some(packet(&job.rma, &request, slot, pads))
     }
 
-    fn ask_again(
-        &mut self,
-        slot: usize,
-        now: Time,
-        limit: u16,
-        sequence: u32,
-        can_pad: bool,
-    ) -> Option<Packet> {
+    fn ask_again(&mut self, slot: usize, terms: &Terms, sequence: u32) -> Option<Packet> {
+        let Terms {
+            now,
+            limit,
+            can_pad,
+            ..
+        } = *terms;
         let request = self.asked.as_deref_mut()?[slot].as_mut()?;
         let mut pads = false;
         if request.kind == Kind::Put && request.len > limit.into() {
@@ -348,6 +363,7 @@ impl Requester {
         let Some(request) =
             asked.filter(|asked| asked.operation == header.message && asked.is_complete)
         else {
+            self.on_late_answer(slot, header);
             return false;
         };
         let status = u8::try_from(header.length).ok();
@@ -362,6 +378,19 @@ impl Requester {
             self.on_over(slot, header, status, peer, flights, cx);
         }
         is_over.is_some() && request.tries == 0
+    }
+
+    /// What was asked for has been asked for again, and of the interface program: the owner's program is only slow.
+    #[cold]
+    fn on_late_answer(&mut self, slot: usize, header: &Header) {
+        if distance(header.message, self.operations) > 0 {
+            return;
+        }
+        self.pads_until = Time(0);
+        let asked = self.asked.as_deref_mut();
+        if let Some(Some(request)) = asked.and_then(|asked| asked.get_mut(slot)) {
+            request.was_silent = false;
+        }
     }
 
     /// Something of what is read; says whether that was all. `None` if it was not asked for, or has come before.
