@@ -1,6 +1,7 @@
 //! Windows that the program at the interface serves: peers of other hosts need no process there, nor those of the own node
 //! that have mapped them.
 
+use bcl_observe::Counter;
 use bcl_testing::peer::Peer;
 
 use crate::lab::{Lab, Tiers, meet};
@@ -42,6 +43,25 @@ fn a_process_that_is_stopped_is_written_to_read_and_counted_with() {
         assert!(counted(lab, 1, "placed") >= 101_000);
         other.signal(libc::SIGCONT);
         assert_eq!(other.ask("word 1 0"), "1001 1 99999");
+    });
+}
+
+#[test]
+fn who_serves_which_windows_is_shown() {
+    each(10, GET, |lab, one, other| {
+        assert!(
+            one.ask("copy")
+                .contains("serves its windows on DMA buffers"),
+            "{}",
+            one.ask("copy")
+        );
+        // A vector is not memory that can be handed over.
+        other.tell("bind 2 2 normal");
+        let shown = lab.stat(1, other);
+        let windows = [Counter::WindowsBound, Counter::WindowsByInterface];
+        assert_eq!(windows.map(|counter| shown.read(counter)), [2, 1]);
+        other.ask("word 1 0");
+        assert_eq!(windows.map(|counter| shown.read(counter)), [1, 0]);
     });
 }
 

@@ -113,6 +113,8 @@ pub struct PeerInfo {
     pub is_entered: bool,
     /// Why it does not, for now, if it could.
     pub why_not: Option<WhyNot>,
+    /// Whether the peer's interface program takes our packets.
+    pub is_entered_there: bool,
     /// Smoothed round trip; 0 before the first.
     pub round_trip: Span,
     /// Shortest round trip lately.

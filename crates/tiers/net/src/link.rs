@@ -11,6 +11,9 @@ use crate::interface::Interface;
 /// Why a connection was taken back from the interface program.
 const UNHEARD: &str = "the peer did not hear what the program at the interface answered (`bcl doctor` says how to mend that)";
 
+/// What the peer's interface program does for us.
+const SERVED: &str = "; the program at its interface takes what is sent to it, and serves its windows on DMA buffers";
+
 const STREAMS: &str =
     "it comes in a stream, which the socket takes faster (BCL_STREAMS=xdp changes that)";
 
@@ -81,7 +84,11 @@ pub fn of_connection(
         Some(WhyNot::Streams) => Some(STREAMS.to_owned()),
         Some(WhyNot::Bypass) | None => reach.why_not(own, to.ip(), interface),
     };
-    told(&datagrams, info.is_entered, why_not)
+    let mut told = told(&datagrams, info.is_entered, why_not);
+    if info.is_entered_there {
+        told.copy += SERVED;
+    }
+    told
 }
 
 fn told(datagrams: &str, is_seen: bool, why_not: Option<String>) -> LinkInfo {

@@ -9,6 +9,8 @@ use bcl_agent_client::message::{Answer, Request, Window};
 use bcl_agent_client::{AgentError, Outcome, Unanswered};
 use bcl_layout::{control, tables};
 use bcl_os::Fd;
+use bcl_os::sync::Ordering;
+use bcl_tier::page::Counter;
 use bcl_tier::{AgentMemories, Region, Upcalls, WINDOW_COUNT, WindowMemory};
 use bcl_types::Access;
 
@@ -61,6 +63,7 @@ impl Windows {
         let entered = self.talk(station, up).hand_over(window, memory, access);
         if entered.is_ok() {
             self.served.insert(window);
+            self.publish(station);
         }
     }
 
@@ -68,6 +71,7 @@ impl Windows {
     pub fn unbind(&mut self, station: &Station, window: u16, up: &mut impl Upcalls) {
         station.visit(up, |engine, _| engine.on_unbound(window));
         if self.served.remove(&window) {
+            self.publish(station);
             self.talk(station, up).take_back(window);
         }
     }
@@ -86,6 +90,11 @@ impl Windows {
         if let Some(last) = served.last() {
             talk.take_back(*last);
         }
+    }
+
+    fn publish(&self, station: &Station) {
+        let served = station.port().page.counter(Counter::WindowsByInterface);
+        served.store(self.served.len() as u64, Ordering::Relaxed);
     }
 
     fn talk<'a, U>(&'a mut self, station: &'a Station, up: &'a mut U) -> Talk<'a, U> {

@@ -432,6 +432,7 @@ impl Connection {
             is_up: self.is_up(),
             is_entered: self.is_entered(),
             why_not: self.why_not,
+            is_entered_there: self.is_up() && self.answerer() != Answerer::Program,
             round_trip: self.trip.smoothed().unwrap_or_default(),
             base_round_trip: self.trip.base().unwrap_or_default(),
             congestion_window: self.congestion.window(),

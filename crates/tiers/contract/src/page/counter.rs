@@ -117,6 +117,10 @@ counters! {
     Total NetAnswersUnheard => "net_answers_unheard",
     /// Times that a peer's packets came in a stream, which the program at the interface then left to the socket.
     Total NetStreamsLeft => "net_streams_left",
+    /// Windows that are bound.
+    Level WindowsBound => "windows_bound",
+    /// Windows that the program at the interface serves for other nodes: those on DMA buffers.
+    Level WindowsByInterface => "windows_by_interface",
 }
 
 const _: () = assert!(Counter::ALL.len() <= COUNTER_SLOTS);
