@@ -7,7 +7,7 @@ use super::liveness::Verdict;
 use super::recovery::{Due, Recovery};
 use super::{Connection, End, Stage};
 use crate::common::Context;
-use crate::rma::requester::Patience;
+use crate::rma::asked::Patience;
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
 

@@ -1,5 +1,6 @@
 //! One-sided operations: what a requester asks, and how the owner of a window answers ([WIRE-11]).
 
+pub mod asked;
 mod reading;
 pub mod requester;
 pub mod target;

@@ -2,23 +2,19 @@
 
 use std::collections::VecDeque;
 
-use bcl_types::{Address, Atomic, OpError};
-use bcl_wire::body::AtomicBody;
+use bcl_types::{Address, OpError};
 use bcl_wire::serial::distance;
-use bcl_wire::{Flags, Header, Kind, READ_MAX, RmaStatus};
+use bcl_wire::{Header, Kind, READ_MAX, RmaStatus};
 
 use super::SLOTS;
+use super::asked::{Asked, Patience};
 use super::reading::Reading;
 use crate::common::Context;
 use crate::connection::flights::Flights;
-use crate::connection::packet::{Content, Packet};
+use crate::connection::packet::Packet;
 use crate::names::{Action, Rma};
 use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
-
-/// No answer is waited for longer, however often it was lost ([WIRE-11.5]): a peer that was stopped for a second, or a
-/// path that loses every other packet, is no reason to be patient for seconds.
-const MAX_PATIENCE: Span = Span::from_ms(250);
 
 /// So long after a read that had to be asked for again all others are padded.
 const PADDING: Span = Span::from_ms(1000);
@@ -42,63 +38,6 @@ struct Job {
     value: u64,
     is_done: bool,
     last_sequence: u32,
-}
-
-/// A request that waits for its answer.
-#[derive(Debug, Clone, Copy)]
-struct Asked {
-    /// Counts the jobs.
-    job: u64,
-    operation: u32,
-    kind: Kind,
-    /// Where in the operation's memory; of a put, its last piece.
-    at: u64,
-    /// Of a read, what is still to come; it may be asked for in parts.
-    len: u32,
-    reading: Reading,
-    sequence: u32,
-    sent_at: Time,
-    tries: u32,
-    /// All of it was sent.
-    is_complete: bool,
-    /// Nothing came at all when it was asked the last time.
-    was_silent: bool,
-    /// What was asked for later has come before.
-    overtaken_at: Option<Time>,
-}
-
-/// How long an answer may take ([WIRE-11.5]).
-#[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// After its request has left.
-    pub answer: Span,
-    /// The rest of it, after a part.
-    pub rest: Span,
-    /// After one that was asked for later.
-    pub overtaken: Span,
-}
-
-impl Asked {
-    /// Has a read ask for what has not come: all of it, or one packet if that `pads`. Whether that is not what it has asked for
-    /// before.
-    fn go_on(&mut self, limit: u16, pads: impl FnOnce(&Self) -> bool) -> bool {
-        let (before, asked_bytes) = (self.reading.missing(), self.reading.asked_bytes());
-        // What comes behind what was asked for is missing as well.
-        let end = if asked_bytes < self.len {
-            self.len
-        } else {
-            before.end
-        };
-        let is_same = before.start == 0 && before.end == asked_bytes;
-        self.at += u64::from(before.start);
-        self.len = end - before.start;
-        let asks = match pads(self) {
-            true => self.len.min(limit.into()),
-            false => self.len,
-        };
-        self.reading = Reading::new(asks, limit);
-        !(is_same && asks == asked_bytes)
-    }
 }
 
 /// What a request leaves with.
@@ -265,7 +204,7 @@ impl Requester {
             overtaken_at: None,
         };
         asked[usize::from(slot)] = Some(request);
-        Some(packet(&job.rma, &request, slot, pads))
+        Some(request.packet(&job.rma, slot, pads))
     }
 
     fn ask_again(&mut self, slot: usize, terms: &Terms, sequence: u32) -> Option<Packet> {
@@ -300,7 +239,7 @@ impl Requester {
         let request = *request;
         let job = self.job(request.job)?;
         job.last_sequence = sequence;
-        Some(packet(&job.rma, &request, slot as u8, pads))
+        Some(request.packet(&job.rma, slot as u8, pads))
     }
 
     fn job(&mut self, number: u64) -> Option<&mut Job> {
@@ -318,7 +257,7 @@ impl Requester {
             .iter()
             .flatten()
             .filter(|request| request.is_complete)
-            .map(|request| due(request, patience))
+            .map(|request| request.due(patience))
             .min()
     }
 
@@ -333,7 +272,7 @@ impl Requester {
             let Some(request) = request.as_mut().filter(|request| request.is_complete) else {
                 continue;
             };
-            if due(request, patience) > now {
+            if request.due(patience) > now {
                 continue;
             }
             if flights.has_arrived(request.sequence) {
@@ -530,82 +469,12 @@ impl Requester {
     }
 }
 
-/// When a request should have been answered: each time it is asked later.
-fn due(request: &Asked, patience: Patience) -> Time {
-    let answer = match request.reading.is_silent() {
-        true => patience.answer,
-        false => patience.rest,
-    };
-    let answer = answer.times(1 << request.tries.min(8));
-    let due = request.sent_at + answer.min(MAX_PATIENCE);
-    let overtaken = request.overtaken_at.map(|at| at + patience.overtaken);
-    overtaken.map_or(due, |overtaken| overtaken.min(due))
-}
-
 fn shape(action: &Action) -> (Kind, u64) {
     match *action {
         Action::Put { len_bytes } => (Kind::Put, len_bytes),
         Action::Get { len_bytes } => (Kind::Get, len_bytes),
         Action::Atomic(_) => (Kind::Atomic, 8),
     }
-}
-
-/// A read is padded if it `pads`.
-fn packet(rma: &Rma, request: &Asked, slot: u8, pads: bool) -> Packet {
-    let mut packet = Packet {
-        channel: rma.window,
-        slot: u16::from(slot),
-        message: request.operation,
-        offset: rma.offset.wrapping_add(request.at),
-        length: match request.kind {
-            Kind::Get => request.reading.asked_bytes().into(),
-            _ => request.len.into(),
-        },
-        ..Packet::new(request.kind)
-    };
-    match rma.action {
-        Action::Put { len_bytes } => {
-            packet.length = len_bytes;
-            if request.at == 0 {
-                packet.flags |= Flags::FIRST;
-            }
-            if request.is_complete {
-                packet.flags |= Flags::LAST;
-            }
-            if request.len > 0 {
-                packet.payload = Content::Lent {
-                    op: rma.op,
-                    at: request.at,
-                    len: request.len as u16,
-                };
-            }
-        }
-        Action::Get { .. } if pads => {
-            packet.flags |= Flags::PADDED;
-            packet.payload = Content::Padding {
-                len: packet.length as u16,
-            };
-        }
-        Action::Get { .. } => {}
-        Action::Atomic(atomic) => packet.payload = Content::Words(words(atomic)),
-    }
-    packet
-}
-
-fn words(atomic: Atomic) -> [u64; 3] {
-    let body = match atomic {
-        Atomic::FetchAdd(value) => AtomicBody::FetchAdd(value),
-        Atomic::CompareSwap { expected, new } => AtomicBody::CompareSwap { expected, new },
-    };
-    let bytes = body.to_bytes();
-    let mut words = [0; 3];
-    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        *word = bytes
-            .iter()
-            .rev()
-            .fold(0, |word, byte| word << 8 | u64::from(*byte));
-    }
-    words
 }
 
 fn error(status: RmaStatus) -> Option<OpError> {
