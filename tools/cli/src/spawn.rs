@@ -1,7 +1,7 @@
 //! A process beside this one, as the partner of a measurement: it goes with this one.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::Arc;
@@ -10,7 +10,9 @@ use std::time::Duration;
 use bcl::{Folder, JobKey};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+};
 
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -77,12 +79,10 @@ impl Partner {
 
     /// Whether it was stopped, and goes on only when [told](Self::resume).
     pub fn is_stopped(&self) -> Result<bool> {
-        let path = format!("/proc/{}/stat", self.child.id());
-        let stat = std::fs::read_to_string(path)
-            .map_err(|error| Failure::system("look at the partner process", error))?;
-        // Its name, in brackets, may hold anything.
-        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
-        Ok(state.is_some_and(|state| state.starts_with('T')))
+        let stops = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::PidFd(self.pidfd.as_fd()), stops)
+            .map(|stopped| stopped.is_some())
+            .map_err(|errno| Failure::system("look at the partner process", errno))
     }
 
     /// Lets it go on.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Node, children, eventually, finish, is_running, signal, text};
+use common::{Node, children, eventually, finish, is_running, is_stopped, signal, text};
 use serde_json::Value;
 
 fn lines(node: &Node, arguments: &[&str]) -> Vec<Value> {
@@ -185,12 +185,8 @@ fn a_killed_command_takes_its_stopped_partner_with_it() {
         .bcl(&endless.split(' ').collect::<Vec<_>>())
         .spawn()
         .unwrap();
-    let is_stopped = |pid: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-        stat.is_ok_and(|stat| stat.contains(") T "))
-    };
     eventually("the partner stops", || {
-        children(child.id()).iter().any(is_stopped)
+        children(child.id()).into_iter().any(is_stopped)
     });
     let partner = children(child.id())[0];
     signal(child.id(), libc::SIGKILL);

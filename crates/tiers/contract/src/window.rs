@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use bcl_os::sync::Ordering;
 use bcl_types::{Access, Atomic, Refusal};
 
-use crate::page::Page;
+use crate::page::{Counter, Page};
 use crate::region::{Binding, Region};
 
 /// Memory that is bound to an open channel, or is about to be.
@@ -159,14 +159,14 @@ impl WindowTable {
             return false;
         }
         self.bound.insert(number, Window { memory, access });
-        change(page, number);
+        self.tell(page, number);
         true
     }
 
     /// Takes memory back, if any is bound there.
     pub fn unbind(&mut self, page: &Page, number: u16) -> Option<WindowMemory> {
         let window = self.bound.remove(&number)?;
-        change(page, number);
+        self.tell(page, number);
         Some(window.memory)
     }
 
@@ -174,12 +174,15 @@ impl WindowTable {
     pub fn get(&self, number: u16) -> Option<&Window> {
         self.bound.get(&number)
     }
-}
 
-/// Peers that know of windows by this number ask anew. Under the lock of the table, so that nobody else counts.
-fn change(page: &Page, number: u16) {
-    let epoch = page.window_epoch(number);
-    epoch.store(epoch.load(Ordering::Relaxed) + 1, Ordering::Release);
+    /// Peers that know of windows by this number ask anew, and people see how many there are. Under the lock of the table, so
+    /// that nobody else counts.
+    fn tell(&self, page: &Page, number: u16) {
+        let epoch = page.window_epoch(number);
+        epoch.store(epoch.load(Ordering::Relaxed) + 1, Ordering::Release);
+        let count = page.counter(Counter::WindowsBound);
+        count.store(self.bound.len() as u64, Ordering::Relaxed);
+    }
 }
 
 /// Numbers below this can be bound.

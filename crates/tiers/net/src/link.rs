@@ -11,11 +11,11 @@ use crate::interface::Interface;
 /// Why a connection was taken back from the interface program.
 const UNHEARD: &str = "the peer did not hear what the program at the interface answered (`bcl doctor` says how to mend that)";
 
-/// What the peer's interface program does for us.
-const SERVED: &str = "; the program at its interface takes what is sent to it, and serves its windows on DMA buffers";
-
 const STREAMS: &str =
     "it comes in a stream, which the socket takes faster (BCL_STREAMS=xdp changes that)";
+
+/// What the peer's interface program does for us.
+const SERVED: &str = "; the program at its interface takes what is sent to it, and serves its windows on DMA buffers";
 
 /// Whose packets the interface program can take; the same as long as the port lives.
 #[derive(Debug)]

@@ -181,6 +181,11 @@ pub fn is_asleep(pid: u32) -> bool {
     state(pid) == Some('S')
 }
 
+/// Whether a process was stopped, and waits to be told to go on.
+pub fn is_stopped(pid: u32) -> bool {
+    state(pid) == Some('T')
+}
+
 /// As the kernel has it: `R`, `S`, `Z`...; none if there is no such process.
 fn state(pid: u32) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -1,7 +1,5 @@
 //! Windows of one's own, and operations on those of peers.
 
-use bcl_os::sync::Ordering;
-use bcl_tier::page::Counter;
 use bcl_tier::{Action, RmaOp, WindowMemory};
 use bcl_types::{Access, Address};
 
@@ -45,8 +43,6 @@ impl<M: Matcher> RawPort<M> {
         let shared = self.tiers.shared();
         let mut windows = shared.windows();
         windows.bind(&shared.page, window, memory, access);
-        let bound = shared.page.counter(Counter::WindowsBound);
-        bound.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -63,8 +59,6 @@ impl<M: Matcher> RawPort<M> {
                 "open channel {window} has no memory bound to it"
             )));
         }
-        let bound = shared.page.counter(Counter::WindowsBound);
-        bound.fetch_sub(1, Ordering::Relaxed);
         self.tiers.unbind(window, &mut self.state);
         self.mind_watchers();
         Ok(())

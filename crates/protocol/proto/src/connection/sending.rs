@@ -250,9 +250,12 @@ impl Connection {
     fn next_data(&mut self, now: Time) -> Option<Packet> {
         let limit = self.payload_limit();
         let sequence = self.flights.next();
-        if self.has_requests(now) && (sequence & 1 == 0 || !self.outgoing.is_ready(now)) {
+        if !self.requester.is_idle() && (sequence & 1 == 0 || !self.outgoing.is_ready(now)) {
             let terms = self.terms(now);
-            return self.requester.next_packet(&terms, sequence);
+            let request = self.requester.next_packet(&terms, sequence);
+            if request.is_some() {
+                return request;
+            }
         }
         self.outgoing.next_packet(now, limit, sequence)
     }

@@ -48,25 +48,28 @@ pub struct Patience {
 }
 
 impl Asked {
-    /// Has a read ask for what has not come: all of it, or one packet if that `pads`. Whether that is not what it has asked for
-    /// before.
-    pub fn go_on(&mut self, limit: u16, pads: impl FnOnce(&Self) -> bool) -> bool {
-        let (before, asked_bytes) = (self.reading.missing(), self.reading.asked_bytes());
+    /// A read goes on with what has not come, under a new number, the next of `operations`, if that is not what it has asked
+    /// for before. Whether it is padded ([WIRE-11.7]), and so asks for one packet, if it `can_pad`.
+    pub fn go_on(&mut self, limit: u16, can_pad: bool, operations: &mut u32) -> bool {
+        let (missing, asked_bytes) = (self.reading.missing(), self.reading.asked_bytes());
         // What comes behind what was asked for is missing as well.
-        let end = if asked_bytes < self.len {
-            self.len
-        } else {
-            before.end
+        let end = match asked_bytes < self.len {
+            true => self.len,
+            false => missing.end,
         };
-        let is_same = before.start == 0 && before.end == asked_bytes;
-        self.at += u64::from(before.start);
-        self.len = end - before.start;
-        let asks = match pads(self) {
+        self.at += u64::from(missing.start);
+        self.len = end - missing.start;
+        let pads = can_pad && (self.was_silent || self.len <= limit.into());
+        let asks = match pads {
             true => self.len.min(limit.into()),
             false => self.len,
         };
+        if missing != (0..asked_bytes) || asks != asked_bytes {
+            *operations = operations.wrapping_add(1);
+            self.operation = *operations;
+        }
         self.reading = Reading::new(asks, limit);
-        !(is_same && asks == asked_bytes)
+        pads
     }
 
     /// When it should have been answered: each time it is asked later.

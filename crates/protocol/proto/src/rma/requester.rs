@@ -223,15 +223,8 @@ impl Requester {
         }
         if request.kind == Kind::Get {
             self.read_packets -= request.reading.packets_under_way();
-            let is_changed = request.go_on(limit, |request| {
-                pads = can_pad && (request.was_silent || request.len <= limit.into());
-                pads
-            });
+            pads = request.go_on(limit, can_pad, &mut self.operations);
             self.read_packets += request.reading.packets_under_way();
-            if is_changed {
-                self.operations = self.operations.wrapping_add(1);
-                request.operation = self.operations;
-            }
         }
         request.sent_at = now;
         request.overtaken_at = None;
