@@ -69,7 +69,7 @@ static void opening(void) {
     other.dead_after_ms = 500;
     CHECK(bcl_open(&other, &port) == 0 && bcl_close(port) == 0);
     REFUSED_WITH(flags, 2, BCL_ERR_INVALID);
-    REFUSED_WITH(copy, 3, BCL_ERR_INVALID);
+    REFUSED_WITH(copy, 4, BCL_ERR_INVALID);
     REFUSED_WITH(key, "not hexadecimal", BCL_ERR_INVALID);
     REFUSED_WITH(key, "", BCL_ERR_INVALID);
     REFUSED_WITH(key, "\xff\xfe", BCL_ERR_INVALID);

@@ -1,6 +1,6 @@
 /*
- * Memory that the kernel reads for nobody but its owner, and memory that is not there: a long message from it, or into
- * it, arrives whole or ends on both sides with BCL_ERR_FAULT. Nobody dies, and the ports go on.
+ * Memory that the kernel reads for nobody but its owner, and memory that is not there: where the kernel copies, a long message
+ * from it, or into it, arrives whole or ends on both sides with BCL_ERR_FAULT. Nobody dies, and the ports go on.
  */
 #include "check.h"
 #include <errno.h>
@@ -65,6 +65,7 @@ static void expect(int status, const void *from, void *to, size_t len) {
 
 int main(void) {
     check_at_most(100);
+    setenv("BCL_COPY", "single", 1);
     port = open_port(0);
     other = open_port(0);
     unsigned char *from = map(-1), *to = map(-1);

@@ -162,10 +162,11 @@ static bcl_port *open_by(uint32_t device, uint32_t copy) {
 
 int main(void) {
     static const uint32_t ways[][2] = {
-        {BCL_DEVICE_SHM, BCL_COPY_AUTO}, {BCL_DEVICE_SHM, BCL_COPY_STREAM}, {BCL_DEVICE_UDP, BCL_COPY_AUTO}};
+        {BCL_DEVICE_SHM, BCL_COPY_SINGLE}, {BCL_DEVICE_SHM, BCL_COPY_STREAM},
+        {BCL_DEVICE_SHM, BCL_COPY_AUTO}, {BCL_DEVICE_UDP, BCL_COPY_AUTO}};
     check_at_most(100);
     for (size_t i = 0; i < LEN; i++) sent[i] = (unsigned char)(i * 7 + i / 4096) | 1;
-    for (int way = 0; way < 3; way++) {
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         port = open_by(ways[way][0], ways[way][1]);
         other = open_by(ways[way][0], ways[way][1]);
         on_all_lengths();

@@ -23,7 +23,7 @@ pub trait Fixture {
     /// The tier that carries the messages.
     const DEVICE: Device = Device::Shm;
     /// How it copies long messages.
-    const COPY_MODE: CopyMode = CopyMode::Auto;
+    const COPY_MODE: CopyMode = CopyMode::Single;
 }
 
 /// Shared memory, long messages copied by the kernel.
@@ -38,14 +38,14 @@ pub struct Stream;
 #[derive(Debug)]
 pub struct Udp;
 
-/// Shared memory, and ports that threads share.
+/// Shared memory, long messages copied whichever way is quicker, and ports that threads share.
 #[derive(Debug)]
 pub struct Shared;
 
 impl Fixture for SingleCopy {
     type Port = Port;
     fn prepare(options: PortOptions) -> PortOptions {
-        options.copy_mode(CopyMode::Auto)
+        options.copy_mode(Self::COPY_MODE)
     }
     fn open(options: PortOptions) -> Result<Port, Error> {
         options.open()
@@ -81,11 +81,12 @@ impl Fixture for Udp {
 impl Fixture for Shared {
     type Port = SharedPort;
     fn prepare(options: PortOptions) -> PortOptions {
-        options.copy_mode(CopyMode::Auto)
+        options.copy_mode(Self::COPY_MODE)
     }
     fn open(options: PortOptions) -> Result<SharedPort, Error> {
         options.open_shared()
     }
+    const COPY_MODE: CopyMode = CopyMode::Auto;
 }
 
 /// Declares [`PortLike`] and implements it for both kinds of port, which have the same methods.

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use bcl::Address;
+use bcl::{Address, CopyMode};
 
 use crate::world::KEY;
 
@@ -55,10 +55,15 @@ impl Peer {
         Self::spawn(command(folder, &["obey"]))
     }
 
-    /// As [`start`](Self::start), streaming long messages.
-    pub fn start_streaming(folder: &Path) -> Self {
+    /// As [`start`](Self::start), copying long messages so.
+    pub fn start_copying(folder: &Path, copy: CopyMode) -> Self {
         let mut command = command(folder, &["obey"]);
-        command.env("BCL_COPY", "stream");
+        let copy = match copy {
+            CopyMode::Auto => "auto",
+            CopyMode::Single => "single",
+            CopyMode::Stream => "stream",
+        };
+        command.env("BCL_COPY", copy);
         Self::spawn(command)
     }
 

@@ -19,16 +19,13 @@ struct Scene {
 }
 
 fn scene() -> Scene {
-    meeting(CopyMode::Auto)
+    meeting(CopyMode::Single)
 }
 
 fn meeting(copy: CopyMode) -> Scene {
     let world = World::new();
     let us = world.open_with(world.options().copy_mode(copy));
-    let mut peer = match copy {
-        CopyMode::Auto => Peer::start(world.folder()),
-        CopyMode::Stream => Peer::start_streaming(world.folder()),
-    };
+    let mut peer = Peer::start_copying(world.folder(), copy);
     peer.tell(&format!("meet {}", us.address));
     assert_eq!(us.message().0, peer.address);
     us.peer_up(peer.address);
@@ -94,7 +91,7 @@ fn with_system_messages_waiting_for_room() {
 
 #[test]
 fn with_a_message_waiting_for_a_post() {
-    for copy in [CopyMode::Auto, CopyMode::Stream] {
+    for copy in [CopyMode::Auto, CopyMode::Single, CopyMode::Stream] {
         let mut scene = meeting(copy);
         let to = scene.peer.address;
         let us = &scene.us;

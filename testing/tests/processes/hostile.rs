@@ -9,7 +9,11 @@ use bcl_testing::{PATIENCE, PortLike, World, contents};
 /// SEM-7.7
 #[test]
 fn a_process_that_scribbles_spoils_nothing_of_others() {
-    for (seed, copy) in (0..6).zip([CopyMode::Auto, CopyMode::Stream].into_iter().cycle()) {
+    for (seed, copy) in (0..6).zip(
+        [CopyMode::Single, CopyMode::Stream, CopyMode::Auto]
+            .into_iter()
+            .cycle(),
+    ) {
         let world: World = World::new();
         let victim = world.open_with(world.options().copy_mode(copy));
         let friend = world.open();

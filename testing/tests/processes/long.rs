@@ -9,13 +9,10 @@ const GIB: usize = 1 << 30;
 /// SEM-4.5. Both ways in one test: two of them at once would take 4 GiB.
 #[test]
 fn a_message_of_a_gibibyte_arrives_whole_in_both_copy_modes() {
-    for copy in [CopyMode::Auto, CopyMode::Stream] {
+    for copy in [CopyMode::Single, CopyMode::Stream] {
         let world: World = World::new();
         let us = world.open_with(world.options().copy_mode(copy));
-        let mut peer = match copy {
-            CopyMode::Auto => Peer::start(world.folder()),
-            CopyMode::Stream => Peer::start_streaming(world.folder()),
-        };
+        let mut peer = Peer::start_copying(world.folder(), copy);
         us.port().post(1, vec![0; GIB], 1).unwrap();
         peer.tell(&format!("send {} 1 {GIB} sparse", us.address));
         peer.order("sent");

@@ -1,5 +1,6 @@
 //! Tests with real processes: what only happens between processes, and when one of them ends.
 
+mod computing;
 mod crowd;
 mod death;
 mod fork;

@@ -18,7 +18,7 @@ use crate::shared::SharedPort;
 /// | [`folder`](Self::folder) | `BCL_DIR` | `/tmp/bcl` |
 /// | [`key`](Self::key) | `BCL_JOB_KEY`, `BCL_JOB_KEY_FILE` | one for each user |
 /// | [`allow_uids`](Self::allow_uids) | `BCL_ALLOW_UIDS` (numbers with commas) | nobody else |
-/// | [`copy_mode`](Self::copy_mode) | `BCL_COPY` (`auto`, `stream`) | `auto` |
+/// | [`copy_mode`](Self::copy_mode) | `BCL_COPY` (`auto`, `single`, `stream`) | `auto` |
 /// | [`device`](Self::device) | `BCL_DEVICE` (`auto`, `shm`, `udp`, `xdp`) | `auto` |
 /// | [`dead_after`](Self::dead_after) | `BCL_DEAD_AFTER_MS` | 3000 ms |
 /// | | `BCL_STREAMS` (`auto`, `xdp`): whether the program at the interface takes what comes in streams too | `auto` |

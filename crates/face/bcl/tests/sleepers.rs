@@ -15,7 +15,7 @@ const LENS: [usize; 4] = [8, 3_000, 20_000, 300_000];
 
 #[test]
 fn no_wait_sleeps_through_an_event() {
-    for mode in [CopyMode::Auto, CopyMode::Stream] {
+    for mode in [CopyMode::Auto, CopyMode::Single, CopyMode::Stream] {
         let name = format!("bcl-sleepers-{}-{mode:?}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let (mut caller, mut answerer) = (open(&folder, mode), open(&folder, mode));

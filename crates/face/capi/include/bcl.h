@@ -25,7 +25,7 @@
  * That the memory is there, for as long as it belongs to the operation, is for the program to see to. Where the library
  * copies it as memcpy would, a wrong pointer, or a mapped file that has become shorter, ends the process by SIGSEGV or
  * SIGBUS, perhaps in a thread of the library's. Where the kernel copies, as it does with long messages within a node
- * ("single copy" in bcl_peer_text), the operation ends with BCL_ERR_FAULT on both sides. [SEM-9.1]
+ * if that is asked for (BCL_COPY_SINGLE) or quicker, the operation ends with BCL_ERR_FAULT on both sides. [SEM-9.1]
  *
  * PROGRESS. Operations get on while the program is inside calls on the port, above all bcl_poll and bcl_wait. So a
  * program with operations under way keeps taking events. Others act on its windows without any call of its own.
@@ -163,8 +163,9 @@ enum { /* flags of bcl_options */
 
 enum { /* copy of bcl_options */
     BCL_COPY_DEFAULT = 0, /* as the environment says (BCL_COPY), else BCL_COPY_AUTO */
-    BCL_COPY_AUTO = 1,    /* long messages are copied once, by the kernel, where that is permitted */
-    BCL_COPY_STREAM = 2   /* long messages always go through shared memory */
+    BCL_COPY_AUTO = 1,    /* long messages within a node go the quicker of the two ways below, as measured on the way */
+    BCL_COPY_STREAM = 2,  /* they always go through shared memory, copied by both ends */
+    BCL_COPY_SINGLE = 3   /* they are copied once, by the kernel, where that is permitted */
 };
 
 enum { /* device of bcl_options, and value of BCL_EVENT_PEER_UP: what moves the messages */

@@ -39,6 +39,7 @@ fn assertions() -> String {
         COPY_DEFAULT = COPY_DEFAULT,
         COPY_AUTO = COPY_AUTO,
         COPY_STREAM = COPY_STREAM,
+        COPY_SINGLE = COPY_SINGLE,
         DEVICE_DEFAULT = DEVICE_DEFAULT,
         DEVICE_AUTO = DEVICE_AUTO,
         DEVICE_SHM = device_number(bcl_raw::Device::Shm),

@@ -12,8 +12,8 @@ use crate::code::{self, Bcl, Failure};
 use crate::handle::{CPort, Open};
 use crate::text::write_text;
 use crate::types::{
-    CAddress, COPY_AUTO, COPY_DEFAULT, COPY_STREAM, COptions, DEVICE_AUTO, DEVICE_DEFAULT,
-    ONE_THREAD, device_number,
+    CAddress, COPY_AUTO, COPY_DEFAULT, COPY_SINGLE, COPY_STREAM, COptions, DEVICE_AUTO,
+    DEVICE_DEFAULT, ONE_THREAD, device_number,
 };
 
 /// `bcl_open`
@@ -61,6 +61,7 @@ pub unsafe fn settings(options: *const COptions) -> Result<(Options, bool), Fail
         COPY_DEFAULT => {}
         COPY_AUTO => port.copy_mode = Some(CopyMode::Auto),
         COPY_STREAM => port.copy_mode = Some(CopyMode::Stream),
+        COPY_SINGLE => port.copy_mode = Some(CopyMode::Single),
         other => {
             return Err(Failure::invalid(format!(
                 "options.copy is {other}, which is none of BCL_COPY_*"

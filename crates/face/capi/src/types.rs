@@ -75,6 +75,7 @@ pub const ONE_THREAD: u32 = 1;
 pub const COPY_DEFAULT: u32 = 0;
 pub const COPY_AUTO: u32 = 1;
 pub const COPY_STREAM: u32 = 2;
+pub const COPY_SINGLE: u32 = 3;
 
 pub const DEVICE_DEFAULT: u32 = 0;
 pub const DEVICE_AUTO: u32 = 1;

@@ -129,8 +129,9 @@ fn copy_mode_from(text: Option<&str>) -> Result<CopyMode, Error> {
     match text {
         None | Some("" | "auto") => Ok(CopyMode::Auto),
         Some("stream") => Ok(CopyMode::Stream),
+        Some("single") => Ok(CopyMode::Single),
         Some(other) => Err(Error::Configuration(format!(
-            "BCL_COPY: '{other}' is not a way to copy; write auto or stream"
+            "BCL_COPY: '{other}' is not a way to copy; write auto, single or stream"
         ))),
     }
 }
@@ -192,12 +193,13 @@ mod tests {
                 .to_string()
                 .contains("1000,1001")
         );
-        assert_eq!(copy_mode_from(Some("stream")).unwrap(), CopyMode::Stream);
+        let modes = ["auto", "single", "stream"].map(|mode| copy_mode_from(Some(mode)).unwrap());
+        assert_eq!(modes, [CopyMode::Auto, CopyMode::Single, CopyMode::Stream]);
         assert!(
             copy_mode_from(Some("fast"))
                 .unwrap_err()
                 .to_string()
-                .contains("auto or stream")
+                .contains("auto, single or stream")
         );
     }
 }

@@ -40,7 +40,7 @@ fn a_page_lies_as_the_specification_says() {
     assert_eq!(&word(&bytes, 0).to_le_bytes(), b"BCLPORT\0");
     assert_eq!(
         [8, 12, 16, 20, 24].map(|at| half_word(&bytes, at)),
-        [4, 1, 2, 3, 4]
+        [5, 1, 2, 3, 4]
     );
     page.senders_fence().store(5, Ordering::Relaxed);
     assert_eq!(half_word(&bytes, 28), 5);
@@ -67,6 +67,6 @@ fn a_page_of_another_version_is_nobodys() {
         uid: 4,
     });
     // SAFETY: inside the mapping, and nobody reads meanwhile.
-    unsafe { bytes.start().add(8).cast::<u32>().write(5) };
+    unsafe { bytes.start().add(8).cast::<u32>().write(6) };
     assert!(page.identity().is_none());
 }

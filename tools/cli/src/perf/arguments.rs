@@ -61,8 +61,8 @@ pub struct Options {
     pub mode: Mode,
     #[command(flatten)]
     pub shell: ShellOptions,
-    /// How long messages are copied: `auto` lets the kernel copy once where it is permitted, `stream` always
-    /// goes through shared memory [default: BCL_COPY, else auto].
+    /// How long messages are copied: `single` lets the kernel copy once where it is permitted, `stream` always
+    /// goes through shared memory, `auto` finds out which is quicker [default: BCL_COPY, else auto].
     #[arg(long, value_enum)]
     pub copy: Option<Copy>,
     /// Lengths of the messages, with commas; K, M, G are powers of 1024 [default: those that show the most].
@@ -146,6 +146,7 @@ pub enum Mode {
 #[derive(Debug, Clone, std::marker::Copy, PartialEq, Eq, ValueEnum)]
 pub enum Copy {
     Auto,
+    Single,
     Stream,
 }
 

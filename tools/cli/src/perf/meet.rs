@@ -141,6 +141,7 @@ fn port_options(options: &Options) -> PortOptions {
     let mut port = Port::options();
     match options.copy {
         Some(Copy::Auto) => port = port.copy_mode(CopyMode::Auto),
+        Some(Copy::Single) => port = port.copy_mode(CopyMode::Single),
         Some(Copy::Stream) => port = port.copy_mode(CopyMode::Stream),
         None => {}
     }

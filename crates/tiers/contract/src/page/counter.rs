@@ -121,6 +121,14 @@ counters! {
     Level WindowsBound => "windows_bound",
     /// Windows that the program at the interface serves for other nodes: those on DMA buffers.
     Level WindowsByInterface => "windows_by_interface",
+    /// Long messages of processes of this node that the kernel copied.
+    Total LongByKernel => "long_by_kernel",
+    /// Long messages of processes of this node that came through shared memory, copied by both ends.
+    Total LongThroughRing => "long_through_ring",
+    /// Long messages of processes of this node that were read from the sender's DMA buffer.
+    Total LongFromDma => "long_from_dma",
+    /// Long messages whose sender did not do its part, so that the kernel copied them.
+    Total StreamsTakenBack => "streams_taken_back",
 }
 
 const _: () = assert!(Counter::ALL.len() <= COUNTER_SLOTS);

@@ -12,7 +12,7 @@ pub use connection::Connection;
 pub use counter::{COUNTER_SLOTS, Counter, CounterKind};
 
 /// Version of all layouts of `spec/shm.md`, that of this page among them ([SHM-9.1]).
-pub const LAYOUT_VERSION: u32 = 4;
+pub const LAYOUT_VERSION: u32 = 5;
 /// Length of the page's segment.
 pub const PAGE_LEN: usize = 12_288;
 /// First word of every port page.

@@ -13,7 +13,7 @@ use super::inbox::Inbox;
 use super::link::Link;
 use super::message::{Kind, Message};
 use super::outgoing::{DEFERRED_EAGER_BYTES, DEFERRED_MAX, Outgoing};
-use super::transfer::{Begun, Finished, Payload, Transfers};
+use super::transfer::{Begun, By, Finished, Payload, Transfers};
 use crate::service::Service;
 
 /// A message that has arrived and for which no buffer was posted yet.
@@ -177,7 +177,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// A piece of a streamed message.
+    /// A piece of a streamed message, or the news that no more of it comes.
     pub fn on_data(
         &mut self,
         link: &mut Link,
@@ -186,10 +186,14 @@ impl Incoming {
         ctx: &Context<'_>,
         up: &mut impl Upcalls,
     ) -> Result<(), Corrupt> {
+        let number = message.args[0] as u32;
+        if message.len_bytes == 0 {
+            return self.transfers.on_no_more(number);
+        }
         let (start, end) = link.pair.stream_in.take(message.len_bytes)?;
-        let finished =
-            self.transfers
-                .on_data(message.args[0] as u32, start, message.len_bytes as usize)?;
+        let finished = self
+            .transfers
+            .on_data(number, start, message.len_bytes as usize)?;
         link.pair.stream_in.release(end);
         self.stream_end = None;
         if let Some(finished) = finished {
@@ -236,6 +240,12 @@ impl Incoming {
         true
     }
 
+    /// Whether a sender may let us wait for what the kernel could copy: do not sleep.
+    #[inline]
+    pub fn awaits_stream(&self) -> bool {
+        self.transfers.awaits_stream()
+    }
+
     /// Copies a slice of a large message, if any; returns whether it did.
     pub fn progress(
         &mut self,
@@ -244,6 +254,12 @@ impl Incoming {
         ctx: &Context<'_>,
         up: &mut impl Upcalls,
     ) -> bool {
+        if self.transfers.awaits_stream() {
+            let taken_back = self.transfers.hurry(link) as u64;
+            if taken_back > 0 {
+                bump(ctx.counters.counter(Counter::StreamsTakenBack), taken_back);
+            }
+        }
         let Some(step) = self.transfers.copy_slice(link) else {
             return false;
         };
@@ -333,6 +349,11 @@ impl Incoming {
         true
     }
 
+    /// What has been found out about the ways that long messages come, for people.
+    pub fn describe_ways(&self) -> String {
+        self.transfers.describe_ways()
+    }
+
     /// Ends everything: the sender is gone.
     pub fn fail_all(
         &mut self,
@@ -396,6 +417,14 @@ fn act_on(step: Begun, link: &Link, out: &mut Outgoing, ctx: &Context<'_>, up: &
 
 fn finish(out: &mut Outgoing, finished: Finished, ctx: &Context<'_>, up: &mut impl Upcalls) {
     out.control(fin_message(finished.number, finished.result));
+    if let (Ok(()), Some(by)) = (finished.result, finished.by) {
+        let counter = match by {
+            By::Region => Counter::LongFromDma,
+            By::Kernel => Counter::LongByKernel,
+            By::Ring => Counter::LongThroughRing,
+        };
+        bump(ctx.counters.counter(counter), 1);
+    }
     received(
         ctx,
         up,

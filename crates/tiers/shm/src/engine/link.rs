@@ -11,6 +11,7 @@ use bcl_tier::page::{Counter, Page};
 use rustix::io::Errno;
 
 use crate::cma::PeerMemory;
+use crate::service::CopyMode;
 
 /// A connection of the port, never reused.
 pub type LinkId = u64;
@@ -24,6 +25,7 @@ pub struct Link {
     pub ringer: Fd,
     /// Single copy, if it is permitted; else why not.
     pub memory: Result<PeerMemory, String>,
+    pub copy_mode: CopyMode,
     pub segment_len_bytes: usize,
     bell: Ringer,
 }
@@ -35,6 +37,7 @@ impl Link {
         page: Page,
         ringer: Fd,
         segment_len_bytes: usize,
+        copy_mode: CopyMode,
     ) -> Self {
         let needs_fence = page.senders_fence().load(Ordering::Relaxed) != 0 || !fence::register();
         Self {
@@ -43,6 +46,7 @@ impl Link {
             page,
             ringer,
             memory: Err(String::new()),
+            copy_mode,
             segment_len_bytes,
             bell: Ringer::new(needs_fence),
         }
@@ -70,6 +74,19 @@ impl Link {
     pub fn was_closing(&self) -> bool {
         sync::fence(Ordering::SeqCst);
         self.pair.peer_wishes().closing.load(Ordering::Acquire) != 0
+    }
+
+    /// How long messages are copied, for people.
+    pub fn describe_copy(&self) -> String {
+        match (&self.memory, self.copy_mode) {
+            (Err(why), _) => format!("pipelined through shared memory: {why}"),
+            (Ok(_), CopyMode::Single) => {
+                "single copy (process_vm_readv), as asked for (BCL_COPY=single)".to_owned()
+            }
+            (Ok(_), _) => {
+                "single copy (process_vm_readv) or shared memory, whichever is quicker".to_owned()
+            }
+        }
     }
 
     /// The kernel does not let us read the peer's memory any more.

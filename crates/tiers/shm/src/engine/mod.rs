@@ -1,7 +1,8 @@
 //! The data path: connections of one port, driven by the thread that polls it.
 //!
-//! Read [`message`] (what travels), [`outgoing`] and [`incoming`] (the two halves of a connection), [`transfer`]
-//! and [`remote`] (large messages), [`rma`] (one-sided operations), [`peer`] (a connection as a whole) and [`port`] (all of them).
+//! Read [`message`] (what travels), [`outgoing`] and [`incoming`] (the two halves of a connection), [`transfer`], [`ways`],
+//! [`streams`] and [`remote`] (large messages), [`rma`] (one-sided operations), [`peer`] (a connection as a whole) and
+//! [`port`] (all of them).
 
 pub(crate) mod fin;
 pub(crate) mod inbox;
@@ -14,4 +15,6 @@ pub(crate) mod peers;
 pub(crate) mod port;
 pub(crate) mod remote;
 pub(crate) mod rma;
+pub(crate) mod streams;
 pub(crate) mod transfer;
+pub(crate) mod ways;

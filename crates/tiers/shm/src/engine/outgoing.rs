@@ -26,6 +26,8 @@ pub const DEFERRED_MAX: usize = 4096;
 pub const DEFERRED_EAGER_BYTES: usize = 64 << 10;
 /// Size of the pieces of a streamed message: four fit in the ring, so that both ends copy at once.
 const PIECE_BYTES: usize = 8 << 10;
+/// What goes of one stream before the next has its turn.
+const TURN_BYTES: usize = 1 << 20;
 
 /// A system message that waits for a connection, or room.
 #[derive(Debug)]
@@ -276,7 +278,7 @@ impl Outgoing {
         Ok(moved)
     }
 
-    /// One piece of each stream in turn, for as long as there is room.
+    /// Pieces of streams, which take turns, for as long as there is room.
     fn push_streams(&mut self, link: &mut Link, handled: u32) -> Result<bool, Corrupt> {
         let mut moved = false;
         while let Some(stream) = self.streams.front_mut() {
@@ -299,7 +301,7 @@ impl Outgoing {
             moved = true;
             if stream.offset == total {
                 self.streams.pop_front();
-            } else if self.streams.len() > 1 {
+            } else if stream.offset.is_multiple_of(TURN_BYTES) {
                 self.streams.rotate_left(1);
             }
         }
@@ -410,7 +412,16 @@ impl Outgoing {
         if flight.eager {
             self.deferred_eager_bytes -= flight.send.source.memory.len_bytes();
         }
-        self.streams.retain(|stream| stream.number != number);
+        if let Some(index) = self
+            .streams
+            .iter()
+            .position(|stream| stream.number == number)
+        {
+            // The receiver has not waited for it ([SHM-4.14]).
+            self.streams.remove(index);
+            let no_more = [u64::from(number), 0, 0, 0, 0, 0];
+            self.control(Message::control(Kind::Data, 0, no_more));
+        }
         let result = fin::decode(status, detail, flight.send.source.memory.len_bytes() as u64);
         complete(&flight.send, result, up, to, counters);
         Ok(())

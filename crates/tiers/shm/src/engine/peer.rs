@@ -99,6 +99,7 @@ impl Peer {
         let retry = moved || self.idle_polls.is_multiple_of(POLLS_PER_RETRY);
         (self.out.has_work() && retry)
             || self.incoming.is_copying()
+            || self.incoming.awaits_stream()
             || self.idle_polls >= self.polls_per_look
     }
 

@@ -18,7 +18,7 @@ use bcl_tier::{
 };
 use bcl_types::{Address, Cause, Device, OpError, OpId, SYSTEM_MAX};
 
-use super::incoming::Context;
+use super::incoming::{Context, Incoming};
 use super::link::Link;
 use super::peer::Peer;
 use super::peers::Peers;
@@ -303,7 +303,7 @@ impl Tier for ShmPort {
         if !self.sleeper.fall_asleep(page.sleep_epoch()) {
             page.senders_fence().store(1, Ordering::Relaxed);
         }
-        if self.poll_all(up) {
+        if self.poll_all(up) || self.awaits_stream() {
             self.disarm();
             return false;
         }
@@ -330,7 +330,7 @@ impl Tier for ShmPort {
     fn links(&self) -> Vec<(Address, LinkInfo)> {
         let peers = self.peers.all().filter(|peer| !peer.gone);
         peers
-            .filter_map(|peer| Some((peer.address, describe(peer.link.as_ref()?))))
+            .filter_map(|peer| Some((peer.address, describe(peer.link.as_ref()?, &peer.incoming))))
             .collect()
     }
 
@@ -399,6 +399,13 @@ impl ShmPort {
         moved
     }
 
+    /// Whether a peer may let us wait for what the kernel could copy.
+    fn awaits_stream(&self) -> bool {
+        self.peers
+            .all()
+            .any(|peer| !peer.gone && peer.incoming.awaits_stream())
+    }
+
     #[inline]
     fn peer_for(&mut self, address: Address) -> u32 {
         match self.peers.find(address) {
@@ -448,13 +455,9 @@ impl ShmPort {
     }
 }
 
-fn describe(link: &Link) -> LinkInfo {
-    let copy = match &link.memory {
-        Ok(_) => "single copy (process_vm_readv)".to_owned(),
-        Err(why) => format!("pipelined through shared memory: {why}"),
-    };
+fn describe(link: &Link, incoming: &Incoming) -> LinkInfo {
     LinkInfo {
         device: Device::Shm,
-        copy,
+        copy: link.describe_copy() + &incoming.describe_ways(),
     }
 }

@@ -1,7 +1,8 @@
-//! Getting the payload of a large message: read from the sender's DMA buffer, copied by the kernel, or streamed.
+//! Getting the payload of a large message: read from the sender's DMA buffer, copied by the kernel, or streamed ([SHM-4.7]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bcl_os::mapping::Mapping;
 use bcl_rings::Corrupt;
@@ -11,8 +12,11 @@ use rustix::io::Errno;
 
 use super::link::Link;
 use super::remote::Remote;
+use super::streams::{StreamIn, Streams};
+use super::ways::{self, Choice, Ways};
 use crate::cma::ReadError;
 use crate::own_memory;
+use crate::service::CopyMode;
 
 /// Bytes copied in one go, so that one large message does not hold up everything else.
 const SLICE_BYTES: usize = 1 << 20;
@@ -42,6 +46,19 @@ pub struct Finished {
     pub target: Target,
     pub len_bytes: u64,
     pub result: Result<(), OpError>,
+    /// Which way the bytes came; none if there were none.
+    pub by: Option<By>,
+}
+
+/// Which way the bytes of a message came.
+#[derive(Debug, Clone, Copy)]
+pub enum By {
+    /// From the sender's DMA buffer.
+    Region,
+    /// By the kernel, at least the last of them.
+    Kernel,
+    /// Through the stream ring.
+    Ring,
 }
 
 /// What a transfer needs next.
@@ -74,21 +91,19 @@ struct Pull {
     target: Target,
     done: usize,
     way: Way,
-}
-
-#[derive(Debug)]
-struct StreamIn {
-    number: u32,
-    payload: Payload,
-    target: Target,
-    done: usize,
+    /// How much has come through the stream ring nevertheless, if the sender was asked to stream ([SHM-4.14]).
+    come: Option<usize>,
+    /// If it is measured: how long the copies have taken.
+    took: Option<Duration>,
 }
 
 /// All transfers of one connection.
 #[derive(Debug, Default)]
 pub struct Transfers {
     pulls: VecDeque<Pull>,
-    streams: Vec<StreamIn>,
+    streams: Streams,
+    /// None before the first message that has a choice.
+    ways: Option<Ways>,
     want_region: Vec<(u32, Payload, Target)>,
     regions: VecDeque<(u64, Option<Arc<Mapping>>)>,
     /// The sender is not there any more.
@@ -119,7 +134,7 @@ impl Transfers {
         if payload.len_bytes == 0 {
             return Begun::Finished(Finished::of(number, &payload, target, Ok(())));
         }
-        let way = match self.way(link, &payload) {
+        let (way, is_measured) = match self.way(link, &payload) {
             Ok(way) => way,
             Err(Missing::Region) => {
                 let asked = self
@@ -133,12 +148,18 @@ impl Transfers {
                     Begun::NeedsRegion(payload.region)
                 };
             }
-            Err(Missing::SingleCopy) => {
+            Err(Missing::Stream {
+                has_alternative,
+                is_measured,
+            }) => {
+                let begun = is_measured.then(|| self.streams.mark());
                 self.streams.push(StreamIn {
                     number,
                     payload,
                     target,
                     done: 0,
+                    has_alternative,
+                    begun,
                 });
                 return Begun::NeedsStream(number);
             }
@@ -149,6 +170,8 @@ impl Transfers {
             target,
             done: 0,
             way,
+            come: None,
+            took: is_measured.then_some(Duration::ZERO),
         });
         if self.pulls.len() == 1 {
             self.copy_slice(link).unwrap_or(Begun::Copying)
@@ -157,20 +180,35 @@ impl Transfers {
         }
     }
 
-    fn way(&mut self, link: &Link, payload: &Payload) -> Result<Way, Missing> {
+    /// From where we copy it, and whether that is measured; else what is missing.
+    fn way(&mut self, link: &Link, payload: &Payload) -> Result<(Way, bool), Missing> {
         if payload.region != 0 {
             match self.region(payload.region) {
                 Some(Some(mapping)) if covers(&mapping, payload) => {
-                    return Ok(Way::Region(mapping));
+                    return Ok((Way::Region(mapping), false));
                 }
                 Some(_) => {}
                 None => return Err(Missing::Region),
             }
         }
-        if link.memory.is_ok() {
-            Ok(Way::Kernel(Remote::of(payload)))
-        } else {
-            Err(Missing::SingleCopy)
+        let by_kernel = || Way::Kernel(Remote::of(payload));
+        if link.memory.is_err() {
+            return Err(Missing::Stream {
+                has_alternative: false,
+                is_measured: false,
+            });
+        }
+        if link.copy_mode == CopyMode::Single || self.streams.has_too_many_superfluous() {
+            return Ok((by_kernel(), false));
+        }
+        let ways = self.ways.get_or_insert_default();
+        let Choice { way, is_measured } = ways.choose(payload.len_bytes as usize);
+        match way {
+            ways::Way::Kernel => Ok((by_kernel(), is_measured)),
+            ways::Way::Ring => Err(Missing::Stream {
+                has_alternative: true,
+                is_measured,
+            }),
         }
     }
 
@@ -208,6 +246,8 @@ impl Transfers {
         let total = pull.payload.len_bytes as usize;
         let slice = (total - pull.done).min(SLICE_BYTES);
         let to = &pull.target.memory;
+        let is_measured = pull.took.is_some() || self.streams.is_measured();
+        let begun = is_measured.then(Instant::now);
         let copied = match (&mut pull.way, &link.memory) {
             (Way::Region(mapping), _) => {
                 let from = mapping
@@ -224,17 +264,23 @@ impl Transfers {
             (Way::Kernel(_), Err(_)) => Err(ReadError::Refused(Errno::PERM)),
         };
         if link.was_closing() {
-            return Some(Begun::Finished(
-                pull.finished(Err(OpError::PeerGone(Cause::Closed))),
-            ));
+            return Some(self.end(pull, Err(OpError::PeerGone(Cause::Closed))));
+        }
+        if let Some(time) = begun.map(|begun| begun.elapsed()) {
+            pull.took = pull.took.map(|took| took + time);
+            self.streams.was_elsewhere(time);
         }
         match copied {
             Ok(()) => pull.done += slice,
             Err(ReadError::NotMapped) if own_memory::is_writable(to.table(), pull.done, slice) => {
-                return Some(Begun::Unreadable(self.stream(pull)));
+                let number = pull.number;
+                return Some(match self.stream(pull) {
+                    Asked::Now => Begun::Unreadable(number),
+                    Asked::Before => Begun::Copying,
+                });
             }
             Err(ReadError::NotMapped) => {
-                return Some(Begun::Finished(pull.finished(Err(OpError::Fault))));
+                return Some(self.end(pull, Err(OpError::Fault)));
             }
             Err(ReadError::NotThePeer) => {
                 self.is_lost = true;
@@ -243,69 +289,158 @@ impl Transfers {
             }
             Err(ReadError::Refused(errno)) => {
                 link.stop_reading(errno);
-                return Some(Begun::NeedsStream(self.stream(pull)));
+                let number = pull.number;
+                return Some(match self.stream(pull) {
+                    Asked::Now => Begun::NeedsStream(number),
+                    Asked::Before => Begun::Copying,
+                });
             }
         }
         if pull.done == total {
-            return Some(Begun::Finished(pull.finished(Ok(()))));
+            return Some(self.end(pull, Ok(())));
         }
         self.pulls.push_back(pull);
         Some(Begun::Copying)
     }
 
-    /// What could not be copied is to be streamed, all of it. Returns its number.
-    fn stream(&mut self, pull: Pull) -> u32 {
+    fn end(&mut self, pull: Pull, result: Result<(), OpError>) -> Begun {
+        let total = pull.payload.len_bytes as usize;
+        if let (Ok(()), Some(took), Some(ways)) = (result, pull.took, &mut self.ways) {
+            ways.took(ways::Way::Kernel, total, total as u64, took);
+        }
+        if let Some(come) = pull.come {
+            self.streams.supersede(pull.number, total - come);
+        }
+        let by = match pull.way {
+            Way::Kernel(_) => By::Kernel,
+            Way::Region(_) => By::Region,
+        };
+        Begun::Finished(Finished {
+            by: Some(by),
+            ..Finished::of(pull.number, &pull.payload, pull.target, result)
+        })
+    }
+
+    /// What could not be copied is to be streamed, all of it.
+    fn stream(&mut self, pull: Pull) -> Asked {
         self.streams.push(StreamIn {
             number: pull.number,
             payload: pull.payload,
             target: pull.target,
-            done: 0,
+            done: pull.come.unwrap_or(0),
+            has_alternative: false,
+            begun: None,
         });
-        pull.number
+        match pull.come {
+            Some(_) => Asked::Before,
+            None => Asked::Now,
+        }
+    }
+
+    /// Whether a sender has been asked to stream what the kernel could copy: polls go on, for it may not do so.
+    pub fn awaits_stream(&self) -> bool {
+        self.streams.has_alternative() && !self.is_lost
+    }
+
+    /// Lets the kernel copy what the sender does not stream ([SHM-4.14]); returns how many messages, mostly none.
+    pub fn hurry(&mut self, link: &Link) -> usize {
+        let Some(ways) = &mut self.ways else {
+            return 0;
+        };
+        if link.memory.is_err() || !self.pulls.is_empty() || !self.streams.is_time_to_look() {
+            return 0;
+        }
+        let patience = ways.patience(self.streams.longest_with_an_alternative());
+        if !self.streams.have_stood_still_for(patience) {
+            return 0;
+        }
+        ways.stood_still();
+        let streams = self.streams.take_those_with_an_alternative();
+        let count = streams.len();
+        self.pulls.extend(streams.into_iter().map(|stream| Pull {
+            number: stream.number,
+            way: Way::Kernel(Remote::of(&stream.payload)),
+            payload: stream.payload,
+            target: stream.target,
+            done: stream.done,
+            come: Some(stream.done),
+            took: None,
+        }));
+        count
     }
 
     /// The sender cannot read the payload of a streamed message.
     pub fn on_unreadable(&mut self, number: u32) -> Result<Finished, Corrupt> {
-        let index = self
+        let stream = self
             .streams
-            .iter()
-            .position(|stream| stream.number == number)
+            .take(number)
             .ok_or(Corrupt("number of a message that cannot be streamed"))?;
-        let stream = self.streams.swap_remove(index);
         let result = Err(OpError::Fault);
         Ok(Finished::of(number, &stream.payload, stream.target, result))
     }
 
-    /// A piece of a streamed message.
+    /// No more of a streamed message comes: it was finished without.
+    pub fn on_no_more(&mut self, number: u32) -> Result<(), Corrupt> {
+        self.streams.on_superfluous(number, 0)
+    }
+
+    /// A piece of a streamed message: `len` bytes at `start`.
     pub fn on_data(
         &mut self,
         number: u32,
         start: *const u8,
         len: usize,
     ) -> Result<Option<Finished>, Corrupt> {
-        let index = self
-            .streams
-            .iter()
-            .position(|stream| stream.number == number)
-            .ok_or(Corrupt("number of a streamed message"))?;
-        let stream = &mut self.streams[index];
-        let total = stream.payload.len_bytes as usize;
-        if len > total - stream.done || len == 0 {
-            return Err(Corrupt("length of a streamed piece"));
+        if let Some(came) = self.streams.on_piece(number, start, len) {
+            let whole = came?;
+            return Ok(whole.map(|stream| self.streamed(stream)));
         }
-        // SAFETY: the piece lies in the ring, and within the posted buffer as just checked.
-        unsafe { stream.target.memory.copy_in(stream.done, len, start) };
-        stream.done += len;
-        if stream.done < total {
-            return Ok(None);
+        let is_it = |pull: &&mut Pull| pull.number == number;
+        let pull = self.pulls.iter_mut().find(is_it);
+        match pull.and_then(|pull| {
+            Some((
+                &mut pull.done,
+                pull.come.as_mut()?,
+                &pull.payload,
+                &pull.target,
+            ))
+        }) {
+            Some((done, come, payload, target)) => {
+                if len > payload.len_bytes as usize - *come || len == 0 {
+                    return Err(Corrupt("length of a streamed piece"));
+                }
+                // SAFETY: the piece lies in the ring, and within the posted buffer as just checked.
+                unsafe { target.memory.copy_in(*come, len, start) };
+                *come += len;
+                *done = (*done).max(*come);
+            }
+            None => self.streams.on_superfluous(number, len)?,
         }
-        let stream = self.streams.swap_remove(index);
-        Ok(Some(Finished::of(
-            number,
-            &stream.payload,
-            stream.target,
-            Ok(()),
-        )))
+        Ok(None)
+    }
+
+    fn streamed(&mut self, stream: StreamIn) -> Finished {
+        if let Some(ways) = &mut self.ways {
+            if let Some(mark) = stream.begun {
+                let (come, time) = self.streams.since(mark);
+                ways.took(
+                    ways::Way::Ring,
+                    stream.payload.len_bytes as usize,
+                    come,
+                    time,
+                );
+            }
+            ways.streamed();
+        }
+        Finished {
+            by: Some(By::Ring),
+            ..Finished::of(stream.number, &stream.payload, stream.target, Ok(()))
+        }
+    }
+
+    /// What has been found out about the ways, for people; empty before anything has.
+    pub fn describe_ways(&self) -> String {
+        self.ways.as_ref().map_or(String::new(), Ways::describe)
     }
 
     /// Takes out everything that has not finished.
@@ -313,7 +448,7 @@ impl Transfers {
         let pulls = self.pulls.drain(..).map(|pull| (pull.payload, pull.target));
         let streams = self
             .streams
-            .drain(..)
+            .drain()
             .map(|stream| (stream.payload, stream.target));
         let regions = self
             .want_region
@@ -327,9 +462,20 @@ impl Transfers {
     }
 }
 
+/// What has to be asked of the sender.
 enum Missing {
     Region,
-    SingleCopy,
+    Stream {
+        /// To the kernel, which could copy it.
+        has_alternative: bool,
+        is_measured: bool,
+    },
+}
+
+/// Whether the sender still has to be asked to stream.
+enum Asked {
+    Now,
+    Before,
 }
 
 fn covers(mapping: &Mapping, payload: &Payload) -> bool {
@@ -337,12 +483,6 @@ fn covers(mapping: &Mapping, payload: &Payload) -> bool {
         .offset
         .checked_add(payload.len_bytes)
         .is_some_and(|end| end <= mapping.len_bytes() as u64)
-}
-
-impl Pull {
-    fn finished(&self, result: Result<(), OpError>) -> Finished {
-        Finished::of(self.number, &self.payload, self.target, result)
-    }
 }
 
 impl Finished {
@@ -353,6 +493,7 @@ impl Finished {
             target,
             len_bytes: payload.len_bytes,
             result,
+            by: None,
         }
     }
 }

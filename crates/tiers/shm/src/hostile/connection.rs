@@ -18,6 +18,7 @@ use bcl_tier::{
 use bcl_types::{Address, Cause, NodeId, OpError, OpId};
 
 use super::Input;
+use crate::CopyMode;
 use crate::engine::incoming::Context;
 use crate::engine::link::Link;
 use crate::engine::peer::Peer;
@@ -82,6 +83,7 @@ impl World {
             page(),
             ringer,
             len_bytes,
+            CopyMode::Auto,
         ));
         Self {
             victim,

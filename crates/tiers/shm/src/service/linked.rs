@@ -87,10 +87,10 @@ impl Linked {
     ) -> (Self, Link) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let mut link = Link::new(id, pair, page, ringer, segment_len);
+        let mut link = Link::new(id, pair, page, ringer, segment_len, shared.copy_mode);
         link.memory = match shared.copy_mode {
             CopyMode::Stream => Err("asked for (BCL_COPY=stream)".into()),
-            CopyMode::Auto => peer_credentials(&parts.sock)
+            CopyMode::Auto | CopyMode::Single => peer_credentials(&parts.sock)
                 .map_err(|error| error.to_string())
                 .and_then(|peer| PeerMemory::probe(peer.pid, offer.beacon)),
         };

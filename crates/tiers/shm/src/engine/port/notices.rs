@@ -116,7 +116,6 @@ impl ShmPort {
                 .find(address)
                 .unwrap_or_else(|| self.peers.add(Peer::new(address), true))
         };
-        let info = describe(&link);
         self.peers.connect(slot, link.id);
         let Some(peer) = self.peers.get_mut(slot) else {
             return;
@@ -124,7 +123,7 @@ impl ShmPort {
         let ctx = context!(self, slot, address);
         let link = peer.link.insert(link);
         if !to_self {
-            up.peer_up(address, &info);
+            up.peer_up(address, &describe(link, &peer.incoming));
         }
         let pushed = peer
             .rma

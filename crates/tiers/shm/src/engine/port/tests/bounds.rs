@@ -3,7 +3,7 @@
 use bcl_tier::Tier;
 use bcl_types::EAGER_MAX;
 
-use super::{Auto, ShmPort};
+use super::{ShmPort, Single};
 use crate::DEFERRED_MAX;
 use crate::engine::inbox::SYSTEM_CREDITS;
 use crate::testing::{End, Told, pair, wait_until};
@@ -51,7 +51,7 @@ fn expect(
 
 #[test]
 fn a_full_program_is_told_nothing_more() {
-    let (mut me, mut peer) = pair::<Auto>();
+    let (mut me, mut peer) = pair::<Single>();
     let count = 300;
     for number in 0..count {
         peer.send_system(me.address(), 10, number);
@@ -71,7 +71,7 @@ fn a_full_program_is_told_nothing_more() {
 /// Whatever the order in which messages are given back.
 #[test]
 fn credits_of_the_system_channel() {
-    let (mut me, mut peer) = pair::<Auto>();
+    let (mut me, mut peer) = pair::<Single>();
     let count = 2 * SYSTEM_CREDITS + 10;
     for number in 0..count {
         peer.send_system(me.address(), 10, number);
@@ -98,7 +98,7 @@ fn credits_of_the_system_channel() {
 /// What is given back makes room, be it ever so little.
 #[test]
 fn the_pool() {
-    let (mut me, mut peer) = pair::<Auto>();
+    let (mut me, mut peer) = pair::<Single>();
     let count = 60;
     for number in 0..count {
         peer.send_system(me.address(), 2000, number);
@@ -118,7 +118,7 @@ fn the_pool() {
 /// The ring is full, and then the memory for what the receiver keeps.
 #[test]
 fn the_stream_ring() {
-    let (mut me, mut peer) = pair::<Auto>();
+    let (mut me, mut peer) = pair::<Single>();
     let count = 30;
     for number in 0..count {
         peer.send(me.address(), EAGER_MAX, number);
@@ -141,7 +141,7 @@ fn the_stream_ring() {
 
 #[test]
 fn messages_that_wait_for_a_buffer() {
-    let (mut me, mut peer) = pair::<Auto>();
+    let (mut me, mut peer) = pair::<Single>();
     let count = DEFERRED_MAX as u64 + 100;
     let sends: Vec<_> = (0..count)
         .map(|number| peer.send(me.address(), 10, number))

@@ -2,7 +2,7 @@
 
 use bcl_types::{Address, OpError};
 
-use super::{Auto, ShmPort, opening};
+use super::{ShmPort, Single, opening};
 use crate::testing::{End, Ports, Told};
 
 /// Begins all that can wait for a connection. What is to be told of it if nobody is there.
@@ -31,7 +31,7 @@ fn expect(me: &mut End<ShmPort>, all: &[Told]) {
 
 #[test]
 fn nobody_there() {
-    let mut me = Auto::open();
+    let mut me = Single::open();
     let peer = opening().shared.address;
     let all = begin(&mut me, peer);
     expect(&mut me, &all);
@@ -39,7 +39,7 @@ fn nobody_there() {
 
 #[test]
 fn somebody_who_goes_without_an_answer() {
-    let mut me = Auto::open();
+    let mut me = Single::open();
     let peer = opening();
     let all = begin(&mut me, peer.shared.address);
     me.poll();

@@ -2,17 +2,17 @@
 
 use bcl_types::Cause;
 
-use super::{Auto, ShmPort};
+use super::{ShmPort, Single};
 use crate::testing::{End, Ports, Told, wait_until};
 
 const PEERS: u64 = 9;
 
 /// A port with peers that have connected one after the other.
 fn crowd() -> (End<ShmPort>, Vec<End<ShmPort>>) {
-    let mut me = Auto::open();
+    let mut me = Single::open();
     let mut peers = Vec::new();
     for number in 0..PEERS {
-        let mut peer = Auto::open();
+        let mut peer = Single::open();
         peer.send_system(me.address(), 10, number);
         wait_until(|| {
             peer.poll();

@@ -18,16 +18,16 @@ use crate::testing::leaving::{Closes, LONG_BYTES, Way, leaving};
 use crate::testing::{End, Ports, Told, order, pair};
 
 /// Long messages are copied by the kernel.
-struct Auto;
+struct Single;
 
 /// They are pipelined through the stream ring.
 struct Stream;
 
-impl Ports for Auto {
+impl Ports for Single {
     type Tier = ShmPort;
 
     fn open() -> End<ShmPort> {
-        open(CopyMode::Auto)
+        open(CopyMode::Single)
     }
 }
 
@@ -98,35 +98,35 @@ impl Way<ShmPort> for Dies {
 }
 
 leaving! {
-    closes: Auto, Closes;
+    closes: Single, Closes;
     closes_in_stream: Stream, Closes;
     dies_in_stream: Stream, Dies;
 }
 
 #[test]
 fn nothing_is_lost_or_told_twice() {
-    order::nothing_is_lost_or_told_twice::<Auto>(|_, _| {});
+    order::nothing_is_lost_or_told_twice::<Single>(|_, _| {});
 }
 
 #[test]
 fn messages_come_before_the_end_of_their_sender() {
-    order::messages_come_before_the_end_of_their_sender::<Auto>(120);
+    order::messages_come_before_the_end_of_their_sender::<Single>(120);
 }
 
 #[test]
 fn a_message_meets_its_buffer_before_the_end_of_its_sender() {
-    order::a_message_meets_its_buffer_before_the_end_of_its_sender::<Auto>();
+    order::a_message_meets_its_buffer_before_the_end_of_its_sender::<Single>();
 }
 
 #[test]
 fn the_connection_is_the_first_news() {
-    order::the_connection_is_the_first_news::<Auto>();
+    order::the_connection_is_the_first_news::<Single>();
 }
 
 /// Nobody answers any more where its memory can be had.
 #[test]
 fn closes_before_its_dma_buffer_is_asked_for() {
-    let (mut me, mut peer) = pair::<Auto>();
+    let (mut me, mut peer) = pair::<Single>();
     let region = Region::allocate(LONG_BYTES).unwrap();
     let (_, place) = Region::containing(region.start() as usize, LONG_BYTES).unwrap();
     let send = NormalSend {
@@ -154,7 +154,7 @@ fn closes_before_its_dma_buffer_is_asked_for() {
 /// What was copied may be anything by now ([SHM-4.9]), though nobody has told of the end yet.
 #[test]
 fn nothing_is_copied_from_a_peer_that_is_closing() {
-    let (mut me, mut peer) = pair::<Auto>();
+    let (mut me, mut peer) = pair::<Single>();
     let post = me.post(LONG_BYTES);
     peer.send(me.address(), LONG_BYTES, 0);
     me.poll_until(|program| program.heard(Told::Arrived(0)));
@@ -176,7 +176,7 @@ fn nothing_is_copied_from_a_peer_that_is_closing() {
 /// There is no later for them.
 #[test]
 fn a_full_program_is_told_what_came_before_the_end_of_its_sender() {
-    let (mut me, mut peer) = pair::<Auto>();
+    let (mut me, mut peer) = pair::<Single>();
     me.program.told_max = 0;
     let count = 100;
     for number in 0..count {
@@ -192,6 +192,6 @@ fn a_full_program_is_told_what_came_before_the_end_of_its_sender() {
 #[test]
 fn what_was_received_was_sent() {
     for len_bytes in [10, 1000, 100_000] {
-        order::what_was_received_was_sent::<Auto>(len_bytes);
+        order::what_was_received_was_sent::<Single>(len_bytes);
     }
 }
