@@ -16,6 +16,7 @@ mod machine;
 mod ours;
 mod payload;
 mod peers;
+mod placement;
 mod report;
 mod results;
 mod rounds;
@@ -87,7 +88,7 @@ fn run_suite(suite: &Suite, options: &Options, libraries: Option<&Path>) -> Resu
     )?;
     let rounds = usize::from(options.rounds);
     let machine = Machine::look(stand.cores, rounds, libraries);
-    let results = rounds::run(&stand, &works, rounds);
+    let results = rounds::run(&stand, &works, rounds)?;
     write_reports(suite, options, &results, &machine)?;
     all_of_ours_measured(&results)
 }

@@ -17,6 +17,9 @@ use crate::site::Site;
 use crate::subject::Subject;
 use crate::work::{Kind, Work};
 
+/// The figures of a subject in a work, one for each size, or why there are none.
+pub type Outcome = std::result::Result<Vec<f64>, String>;
+
 /// Everything that measurements need. What has to be compiled is, when it is first asked for; what is missing is reported
 /// with its figures.
 pub struct Stand {
@@ -54,11 +57,7 @@ impl Stand {
     }
 
     /// The figures of `subject` in `work`, one for each size, or why there are none.
-    pub fn measure(
-        &self,
-        subject: Subject,
-        work: &'static Work,
-    ) -> std::result::Result<Vec<f64>, String> {
+    pub fn measure(&self, subject: Subject, work: &'static Work) -> Outcome {
         let effort = match work.wire {
             Some(_) => self.effort.between_hosts(),
             None => self.effort,

@@ -15,8 +15,9 @@ pub struct Suite {
 }
 
 const METHOD_OF_BCL: &str = "\
-Everyone in turn in each round; a figure is the median of the rounds. Two processes are pinned to a core
-each, a crowd may use both (`taskset`). Latencies are medians over batches of one run, rates are means.
+Everyone in turn in each round; a figure is the median of the rounds. Where a hypervisor moves the cores, so that a cache line
+takes more than twice as long from one to the other in some rounds, only rounds of the placement that most had are compared, and the
+figures have a row for each. Two processes are pinned to a core each, a crowd may use both (`taskset`). Latencies are medians over batches of one run, rates are means.
 All receive into memory of the receiving program; streams send the same buffer again and again, one message in flight,
 between hosts four. Hosts are two network namespaces with a veth between them; lost packets are lost by bpf/faults.bpf.c
 at both ends. fi_pingpong gives means, and for a stream its ping-pong; iperf3 has the congestion control that suits it
@@ -24,7 +25,7 @@ best. The memory of a peer is what the port grows by for each peer after its fir
 write; the page that a peer lends read-only belongs to the peer. The means need a quiet machine.";
 
 const METHOD_OF_MPI: &str = "\
-Everyone in turn in each round; a figure is the median of the rounds. The MPI libraries are those of testing/mpi, unmodified,
+Everyone in turn in each round; a figure is the median of the rounds, of those with the cores placed alike. The MPI libraries are those of testing/mpi, unmodified,
 told by their environment what to run on: our libfabric provider (bcl), libfabric's tcp, UCX's shared memory, or shared memory of
 their own. BCL without MPI is measured as in `make bench`. Hosts are two network namespaces joined by a cable, the same for
 all; without hosts all is on one node, and MPICH on bcl runs with MPIR_CVAR_NOLOCAL=1. Of two ranks each spins on a core of its

@@ -95,13 +95,16 @@ fn reference(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::runs;
     use crate::work::find;
 
     fn results(work: &str, medians: &[(Subject, f64)]) -> Results {
         let mut results = Results::new(&[find(work).unwrap()]);
         for figures in &mut results.figures {
             let of_subject = medians.iter().find(|(s, _)| *s == figures.subject);
-            figures.runs.extend(of_subject.map(|(_, value)| *value));
+            figures
+                .runs
+                .extend(of_subject.map(|(_, value)| runs(&[*value])[0]));
         }
         results
     }
@@ -152,7 +155,8 @@ mod tests {
         let mut results = results(work.name, &medians);
         for figures in &mut results.figures {
             if figures.size_bytes == Some(at_bytes) {
-                figures.runs = vec![if figures.subject.is_ours() { ours } else { tcp }];
+                let value = if figures.subject.is_ours() { ours } else { tcp };
+                figures.runs = runs(&[value]);
             }
         }
         judge(&results, work, &work.marks[0]).unwrap()
@@ -174,7 +178,7 @@ mod tests {
         let mut results = results(work.name, &medians);
         for figures in &mut results.figures {
             if figures.size_bytes == Some(1 << 20) && figures.subject == work.ours() {
-                figures.runs = vec![151.0];
+                figures.runs = runs(&[151.0]);
             }
         }
         let verdict = judge(&results, work, &work.marks[1]).unwrap();

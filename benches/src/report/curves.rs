@@ -83,7 +83,7 @@ fn curves(work: &Work, results: &Results) -> Vec<Curve> {
         };
         let of_subject = results.of(work.name).filter(|f| f.subject == subject);
         let points = of_subject
-            .filter_map(|figures| Some((figures.size_bytes? as f64, figures.median()?)))
+            .filter_map(|figures| Some((figures.size_bytes? as f64, results.median_of(figures)?)))
             .filter(|point| point.1 > 0.0)
             .collect();
         Curve {
@@ -116,7 +116,7 @@ fn a_curve_has_the_medians_of_its_subject_and_a_colour_of_its_own() {
     let mut results = Results::new(&[work]);
     for figures in &mut results.figures {
         if figures.subject == Subject::MpichOnTcp && figures.size_bytes != Some(16) {
-            figures.runs = vec![3.0, 1.0, 2.0];
+            figures.runs = crate::results::runs(&[3.0, 1.0, 2.0]);
         }
     }
     let curves = curves(work, &results);

@@ -12,11 +12,13 @@ struct Row<'a> {
     /// In a work that is done at several.
     #[serde(skip_serializing_if = "Option::is_none")]
     size_bytes: Option<usize>,
-    /// The median of `runs`; null if there is none.
+    /// The median of those of `runs` in which the cores were placed as usual; null if there is none.
     value: Option<f64>,
     unit: &'a str,
     /// The figure of each round.
-    runs: &'a [f64],
+    runs: Vec<f64>,
+    /// How long a cache line took from core to core in each.
+    cache_line_us: Vec<f64>,
     /// Why a round has no figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a str>,
@@ -34,9 +36,10 @@ pub fn render(results: &Results) -> serde_json::Result<String> {
             work: figures.work.name,
             subject: figures.subject.name(),
             size_bytes: figures.size_bytes,
-            value: figures.median(),
+            value: results.median_of(figures),
             unit: figures.work.unit,
-            runs: &figures.runs,
+            runs: figures.runs.iter().map(|run| run.value).collect(),
+            cache_line_us: figures.runs.iter().map(|run| run.line_us).collect(),
             failure: figures.failure.as_deref(),
         })
         .collect();
@@ -46,13 +49,14 @@ pub fn render(results: &Results) -> serde_json::Result<String> {
 #[test]
 fn each_row_has_the_names_that_readers_rely_on() {
     let mut results = Results::new(&[crate::work::find("barrier").unwrap()]);
-    results.figures[0].runs = vec![3.0, 1.0, 2.0];
+    results.figures[0].runs = crate::results::runs(&[3.0, 1.0, 2.0]);
     results.figures[1].failure = Some("missing".into());
     let rows: serde_json::Value = serde_json::from_str(&render(&results).unwrap()).unwrap();
     assert_eq!(
         rows[0],
         serde_json::json!({
-            "work": "barrier", "subject": "BCL", "value": 2.0, "unit": "us", "runs": [3.0, 1.0, 2.0]
+            "work": "barrier", "subject": "BCL", "value": 2.0, "unit": "us", "runs": [3.0, 1.0, 2.0],
+            "cache_line_us": [0.1, 0.1, 0.1]
         })
     );
     assert_eq!(rows[1]["failure"], "missing");

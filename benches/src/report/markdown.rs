@@ -5,7 +5,7 @@ use std::fmt::{Result, Write};
 use crate::figure;
 use crate::machine::Machine;
 use crate::results::{Figures, Results};
-use crate::stats::span;
+use crate::stats::{median, span};
 use crate::suite::Suite;
 use crate::verdict::judge;
 use crate::work::{Mark, Work};
@@ -66,7 +66,7 @@ fn unjudged(results: &Results, work: &Work, mark: &Mark) -> String {
     let ours = results
         .of(work.name)
         .find(|f| f.subject == work.judged_by(mark));
-    match ours.and_then(Figures::median) {
+    match ours.and_then(|figures| results.median_of(figures)) {
         None => "not measured".into(),
         Some(_) if work.kind.sizes().len() > 1 => "see the figures".into(),
         Some(value) => format!("{} {}", figure::text(value), work.unit),
@@ -75,10 +75,21 @@ fn unjudged(results: &Results, work: &Work, mark: &Mark) -> String {
 
 fn write_figures(out: &mut String, results: &Results) -> Result {
     writeln!(out, "## Figures\n")?;
-    writeln!(out, "| work | subject | median | lowest | highest | unit |")?;
-    writeln!(out, "|---|---|---:|---:|---:|---|")?;
-    for figures in &results.figures {
-        let (Some(median), Some((lowest, highest))) = (figures.median(), span(&figures.runs))
+    writeln!(
+        out,
+        "| work | subject | median | lowest | highest | unit | runs | cache line, us |"
+    )?;
+    writeln!(out, "|---|---|---:|---:|---:|---|---:|---:|")?;
+    let placements = results.placements();
+    let rows = (results.figures.iter()).flat_map(|figures| {
+        placements
+            .iter()
+            .map(move |placement| (figures, *placement))
+    });
+    for (figures, placement) in rows {
+        let values = figures.values(placement);
+        let (Some(median), Some((lowest, highest)), Some(line_us)) =
+            (median(&values), span(&values), figures.line_us(placement))
         else {
             continue;
         };
@@ -87,13 +98,15 @@ fn write_figures(out: &mut String, results: &Results) -> Result {
             .map_or(String::new(), |size| format!(", {}", figure::size(size)));
         writeln!(
             out,
-            "| {}{size} | {} | {} | {} | {} | {} |",
+            "| {}{size} | {} | {} | {} | {} | {} | {} | {} |",
             figures.work.name,
             figures.subject,
             figure::text(median),
             figure::text(lowest),
             figure::text(highest),
-            figures.work.unit
+            figures.work.unit,
+            values.len(),
+            figure::text(line_us)
         )?;
     }
     writeln!(out)
@@ -121,11 +134,14 @@ fn write_failures(out: &mut String, results: &Results) -> Result {
     Ok(())
 }
 
+#[cfg(test)]
+use crate::results::runs;
+
 #[test]
 fn marks_figures_and_failures_are_all_said() {
     let mut results = Results::new(&[crate::work::find("pairs").unwrap()]);
-    results.figures[0].runs = vec![2000.0];
-    results.figures[1].runs = vec![1000.0, 1700.0, 1800.0];
+    results.figures[0].runs = runs(&[2000.0]);
+    results.figures[1].runs = runs(&[1000.0, 1700.0, 1800.0]);
     results.figures[2].failure = Some("mpiexec.mpich is not installed".into());
     let machine = Machine {
         facts: vec![("kernel", "6.18".into())],
@@ -135,7 +151,7 @@ fn marks_figures_and_failures_are_all_said() {
         "- kernel: 6.18",
         "| 2000 k messages/s | at or above Open MPI | Open MPI 1700 k messages/s | 1.18 | pass |",
         "|  | 2000 k messages/s | at least 10x MPICH's | | | not judged |",
-        "| pairs | Open MPI | 1700 | 1000 | 1800 | k messages/s |",
+        "| pairs | Open MPI | 1700 | 1000 | 1800 | k messages/s | 3 | 0.100 |",
         "- pairs, MPICH: mpiexec.mpich is not installed",
     ] {
         assert!(report.contains(expected), "{expected} is not in\n{report}");
@@ -151,7 +167,7 @@ fn what_goes_by_size_says_at_which_and_fails_once() {
         .map(|f| (f, 1.0))
         .chain(tcp.iter_mut().map(|f| (f, 2.0)))
     {
-        figures.runs = vec![factor * figures.size_bytes.unwrap() as f64];
+        figures.runs = runs(&[factor * figures.size_bytes.unwrap() as f64]);
         figures.failure = Some("one round hung".into());
     }
     let machine = Machine { facts: Vec::new() };

@@ -61,9 +61,12 @@ pub fn draw(results: &Results, path: &Path) -> Result<()> {
     }
     let areas = lower.split_evenly((BARS.rows(single.len()), BARS.columns));
     for (work, area) in single.iter().zip(areas) {
-        let measured = results
-            .of(work.name)
-            .filter_map(|figures| Some(Bar::of_subject(figures.subject, figures.median()?)));
+        let measured = results.of(work.name).filter_map(|figures| {
+            Some(Bar::of_subject(
+                figures.subject,
+                results.median_of(figures)?,
+            ))
+        });
         let bars: Vec<Bar> = measured
             .chain(work.marks.iter().filter_map(Bar::of_mark))
             .collect();
