@@ -255,7 +255,7 @@ impl Incoming {
         up: &mut impl Upcalls,
     ) -> bool {
         if self.transfers.awaits_stream() {
-            let taken_back = self.transfers.hurry(link) as u64;
+            let taken_back = self.transfers.hurry() as u64;
             if taken_back > 0 {
                 bump(ctx.counters.counter(Counter::StreamsTakenBack), taken_back);
             }
@@ -347,6 +347,12 @@ impl Incoming {
         self.published = self.arrived;
         link.pair.my_returns().tell_handled(self.arrived);
         true
+    }
+
+    /// As if a sender had let its streams stand still.
+    #[cfg(any(test, fuzzing))]
+    pub fn lose_patience(&mut self) {
+        self.transfers.take_back();
     }
 
     /// What has been found out about the ways that long messages come, for people.

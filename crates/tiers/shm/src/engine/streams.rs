@@ -104,6 +104,13 @@ impl Streams {
         self.under_way.iter().any(|stream| stream.has_alternative)
     }
 
+    /// The kernel may copy none of them any more.
+    pub fn have_no_alternative(&mut self) {
+        for stream in &mut self.under_way {
+            stream.has_alternative = false;
+        }
+    }
+
     /// How long the longest of those is.
     pub fn longest_with_an_alternative(&self) -> usize {
         let with = self

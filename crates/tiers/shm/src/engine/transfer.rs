@@ -289,6 +289,7 @@ impl Transfers {
             }
             Err(ReadError::Refused(errno)) => {
                 link.stop_reading(errno);
+                self.streams.have_no_alternative();
                 let number = pull.number;
                 return Some(match self.stream(pull) {
                     Asked::Now => Begun::NeedsStream(number),
@@ -343,18 +344,24 @@ impl Transfers {
     }
 
     /// Lets the kernel copy what the sender does not stream ([SHM-4.14]); returns how many messages, mostly none.
-    pub fn hurry(&mut self, link: &Link) -> usize {
-        let Some(ways) = &mut self.ways else {
+    pub fn hurry(&mut self) -> usize {
+        let Some(ways) = &self.ways else {
             return 0;
         };
-        if link.memory.is_err() || !self.pulls.is_empty() || !self.streams.is_time_to_look() {
+        if !self.pulls.is_empty() || !self.streams.is_time_to_look() {
             return 0;
         }
         let patience = ways.patience(self.streams.longest_with_an_alternative());
         if !self.streams.have_stood_still_for(patience) {
             return 0;
         }
-        ways.stood_still();
+        self.take_back()
+    }
+
+    pub fn take_back(&mut self) -> usize {
+        if let Some(ways) = &mut self.ways {
+            ways.stood_still();
+        }
         let streams = self.streams.take_those_with_an_alternative();
         let count = streams.len();
         self.pulls.extend(streams.into_iter().map(|stream| Pull {

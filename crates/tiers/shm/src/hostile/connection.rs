@@ -8,6 +8,7 @@ use bcl_node::JobKey;
 use bcl_os::bell::Bell;
 use bcl_os::mapping::Mapping;
 use bcl_os::memfd::{self, Writers};
+use bcl_os::process;
 use bcl_rings::Corrupt;
 use bcl_rings::pair::{Geometry, PairEnd, Side};
 use bcl_tier::page::{PAGE_LEN, Page};
@@ -19,6 +20,7 @@ use bcl_types::{Address, Cause, NodeId, OpError, OpId};
 
 use super::Input;
 use crate::CopyMode;
+use crate::cma::PeerMemory;
 use crate::engine::incoming::Context;
 use crate::engine::link::Link;
 use crate::engine::peer::Peer;
@@ -40,7 +42,7 @@ static SENT: [u8; SENT_BYTES] = [7; SENT_BYTES];
 /// Runs a connection as the bytes say.
 pub fn connection(bytes: &[u8]) {
     let mut input = Input(bytes);
-    let mut world = World::new();
+    let mut world = World::new(input.byte() % 2 == 0);
     for _ in 0..STEPS_MAX {
         if input.is_empty() || world.step(&mut input).is_err() {
             break;
@@ -60,7 +62,7 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(is_read_by_kernel: bool) -> Self {
         let len_bytes = GEOMETRY.segment_len();
         let page = || {
             let (_fd, mapping) =
@@ -77,14 +79,19 @@ impl World {
             port: 1024,
         };
         let mut victim = Peer::new(address);
-        victim.link = Some(Link::new(
+        let mut link = Link::new(
             1,
             PairEnd::new(mapping, GEOMETRY, Side::Connector),
             page(),
             ringer,
             len_bytes,
             CopyMode::Auto,
-        ));
+        );
+        if is_read_by_kernel {
+            // Whatever address the peer names is one of this process, and is only read.
+            link.memory = PeerMemory::probe(std::process::id() as i32, process::beacon());
+        }
+        victim.link = Some(link);
         Self {
             victim,
             port: FakePort::default(),
@@ -103,6 +110,7 @@ impl World {
             8 => return self.send_normal(input),
             9 => self.post(input.short()),
             10 => self.release(input.byte()),
+            11 => self.victim.incoming.lose_patience(),
             _ => return self.poll(),
         }
         Ok(())
