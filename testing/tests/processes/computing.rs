@@ -73,6 +73,14 @@ impl Pair {
         }
     }
 
+    fn poll_receiver_until(&mut self, is_so: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            self.poll_receiver();
+            assert!(Instant::now() < deadline, "{} have come", self.received);
+        }
+    }
+
     /// Polls both until all has come and both know.
     fn finish(&mut self) {
         let deadline = Instant::now() + PATIENCE;
@@ -102,11 +110,7 @@ fn a_sender_that_computes_does_not_hold_up_its_messages() {
     pair.finish();
     for number in 2..22 {
         pair.send(300_000);
-        let deadline = Instant::now() + PATIENCE;
-        while pair.received < number {
-            pair.poll_receiver();
-            assert!(Instant::now() < deadline, "message {number} has not come");
-        }
+        pair.poll_receiver_until(|pair| pair.received == number);
     }
     let taken_back = pair.count(Counter::StreamsTakenBack);
     assert!(
@@ -134,13 +138,9 @@ fn a_message_comes_both_ways_at_once() {
     for number in 1..4 {
         pair.send(8 << 20);
         let before = pair.received;
-        let deadline = Instant::now() + PATIENCE;
-        while pair.count(Counter::StreamsTakenBack) < number {
-            pair.poll_receiver();
-            assert!(Instant::now() < deadline, "it was not asked to stream");
-            // Until then it has copied a part.
-            assert_eq!(pair.received, before);
-        }
+        pair.poll_receiver_until(|pair| pair.count(Counter::StreamsTakenBack) == number);
+        // Only a part has been copied.
+        assert_eq!(pair.received, before);
         pair.finish();
         // It is asked again.
         while pair.count(Counter::LongThroughRing) < number {

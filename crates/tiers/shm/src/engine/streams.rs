@@ -80,9 +80,13 @@ impl Streams {
 
     /// Takes one out.
     pub fn take(&mut self, number: u32) -> Option<StreamIn> {
-        let is_it = |stream: &StreamIn| stream.number == number;
-        let index = self.under_way.iter().position(is_it)?;
+        let index = self.position(number)?;
         Some(self.under_way.swap_remove(index))
+    }
+
+    fn position(&self, number: u32) -> Option<usize> {
+        let is_it = |stream: &StreamIn| stream.number == number;
+        self.under_way.iter().position(is_it)
     }
 
     pub fn drain(&mut self) -> impl Iterator<Item = StreamIn> + '_ {
@@ -129,18 +133,19 @@ impl Streams {
         start: *const u8,
         len: usize,
     ) -> Option<Result<Option<StreamIn>, Corrupt>> {
-        let is_it = |stream: &StreamIn| stream.number == number;
-        let index = self.under_way.iter().position(is_it)?;
+        let index = self.position(number)?;
         let stream = &mut self.under_way[index];
-        let total = stream.payload.len_bytes as usize;
-        if len > total - stream.done || len == 0 {
-            return Some(Err(Corrupt("length of a streamed piece")));
+        let StreamIn {
+            payload,
+            target,
+            done,
+            ..
+        } = stream;
+        if let Err(corrupt) = place(payload, target, done, start, len) {
+            return Some(Err(corrupt));
         }
-        // SAFETY: the piece lies in the ring, and within the posted buffer as just checked.
-        unsafe { stream.target.memory.copy_in(stream.done, len, start) };
-        stream.done += len;
+        let is_whole = *done as u64 == payload.len_bytes;
         self.come += len as u64;
-        let is_whole = stream.done == total;
         self.goes_on();
         Some(Ok(is_whole.then(|| self.under_way.swap_remove(index))))
     }
@@ -188,4 +193,21 @@ impl Streams {
         self.stands_still_since = None;
         self.looks = 0;
     }
+}
+
+/// Puts `len` bytes at `start`, the next piece of a message, where they belong.
+pub fn place(
+    payload: &Payload,
+    target: &Target,
+    come: &mut usize,
+    start: *const u8,
+    len: usize,
+) -> Result<(), Corrupt> {
+    if len > payload.len_bytes as usize - *come || len == 0 {
+        return Err(Corrupt("length of a streamed piece"));
+    }
+    // SAFETY: the piece lies in the ring, and within the posted buffer as just checked.
+    unsafe { target.memory.copy_in(*come, len, start) };
+    *come += len;
+    Ok(())
 }

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::link::Link;
 use super::remote::Remote;
-use super::streams::{StreamIn, Streams};
+use super::streams::{self, StreamIn, Streams};
 use super::ways::{self, Choice, Ways};
 use crate::cma::ReadError;
 use crate::own_memory;
@@ -358,6 +358,7 @@ impl Transfers {
         self.take_back()
     }
 
+    /// The same at once.
     pub fn take_back(&mut self) -> usize {
         if let Some(ways) = &mut self.ways {
             ways.stood_still();
@@ -402,23 +403,18 @@ impl Transfers {
             let whole = came?;
             return Ok(whole.map(|stream| self.streamed(stream)));
         }
-        let is_it = |pull: &&mut Pull| pull.number == number;
-        let pull = self.pulls.iter_mut().find(is_it);
-        match pull.and_then(|pull| {
+        let pull = self.pulls.iter_mut().find(|pull| pull.number == number);
+        let both_ways = pull.and_then(|pull| {
             Some((
-                &mut pull.done,
-                pull.come.as_mut()?,
                 &pull.payload,
                 &pull.target,
+                pull.come.as_mut()?,
+                &mut pull.done,
             ))
-        }) {
-            Some((done, come, payload, target)) => {
-                if len > payload.len_bytes as usize - *come || len == 0 {
-                    return Err(Corrupt("length of a streamed piece"));
-                }
-                // SAFETY: the piece lies in the ring, and within the posted buffer as just checked.
-                unsafe { target.memory.copy_in(*come, len, start) };
-                *come += len;
+        });
+        match both_ways {
+            Some((payload, target, come, done)) => {
+                streams::place(payload, target, come, start, len)?;
                 *done = (*done).max(*come);
             }
             None => self.streams.on_superfluous(number, len)?,

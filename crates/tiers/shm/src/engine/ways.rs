@@ -83,7 +83,7 @@ struct Cost {
     measured: u32,
 }
 
-/// Of each class, what was measured last in this process: by the kernel, through the ring.
+/// Of each class, what was measured last in this process of each [`Way`], in their order.
 static REMEMBERED: [[AtomicU32; 2]; CLASSES] =
     [const { [const { AtomicU32::new(0) }; 2] }; CLASSES];
 
@@ -120,12 +120,7 @@ impl Ways {
         let class = class_of(message_bytes);
         let cost = self.classes[class].cost(way);
         cost.add(len_bytes, time);
-        let [kernel, ring] = &REMEMBERED[class];
-        let remembered = match way {
-            Way::Kernel => kernel,
-            Way::Ring => ring,
-        };
-        remembered.store(cost.ps_per_kib, Ordering::Relaxed);
+        REMEMBERED[class][way as usize].store(cost.ps_per_kib, Ordering::Relaxed);
     }
 
     /// A stream has come to its end.
@@ -194,10 +189,8 @@ impl Class {
             };
         }
         let best = self.best();
-        let (less, more) = (
-            kernel.ps_per_kib.min(ring.ps_per_kib),
-            kernel.ps_per_kib.max(ring.ps_per_kib),
-        );
+        let [kernel, ring] = [kernel, ring].map(|cost| cost.ps_per_kib);
+        let (less, more) = (kernel.min(ring), kernel.max(ring));
         let per_trial = if more / 2 < less {
             MESSAGES_PER_TRIAL
         } else {
