@@ -58,12 +58,7 @@ impl Peer {
     /// As [`start`](Self::start), copying long messages so.
     pub fn start_copying(folder: &Path, copy: CopyMode) -> Self {
         let mut command = command(folder, &["obey"]);
-        let copy = match copy {
-            CopyMode::Auto => "auto",
-            CopyMode::Single => "single",
-            CopyMode::Stream => "stream",
-        };
-        command.env("BCL_COPY", copy);
+        command.env("BCL_COPY", copy.name());
         Self::spawn(command)
     }
 

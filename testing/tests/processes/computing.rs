@@ -38,6 +38,14 @@ impl Pair {
         }
     }
 
+    /// A short message has come already.
+    fn that_has_met() -> Self {
+        let mut pair = Self::open();
+        pair.send(10);
+        pair.finish();
+        pair
+    }
+
     /// Sends the next message, for which a buffer is posted as well.
     fn send(&mut self, len_bytes: usize) {
         let number = self.lens.len() as u64;
@@ -73,26 +81,28 @@ impl Pair {
         }
     }
 
+    /// Polls the receiver alone until it is so.
     fn poll_receiver_until(&mut self, is_so: impl Fn(&Self) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !is_so(self) {
-            self.poll_receiver();
-            assert!(Instant::now() < deadline, "{} have come", self.received);
-        }
+        self.until(Self::poll_receiver, is_so);
     }
 
     /// Polls both until all has come and both know.
     fn finish(&mut self) {
+        let poll_both = |pair: &mut Self| {
+            pair.poll_sender();
+            pair.poll_receiver();
+        };
+        self.until(poll_both, |pair| {
+            pair.sent >= pair.lens.len() && pair.received >= pair.lens.len()
+        });
+    }
+
+    fn until(&mut self, poll: impl Fn(&mut Self), is_so: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
-        while self.sent < self.lens.len() || self.received < self.lens.len() {
-            self.poll_sender();
-            self.poll_receiver();
-            assert!(
-                Instant::now() < deadline,
-                "{} of {} have come",
-                self.received,
-                self.lens.len()
-            );
+        while !is_so(self) {
+            poll(self);
+            let (received, all) = (self.received, self.lens.len());
+            assert!(Instant::now() < deadline, "{received} of {all} have come");
         }
     }
 
@@ -105,9 +115,7 @@ impl Pair {
 
 #[test]
 fn a_sender_that_computes_does_not_hold_up_its_messages() {
-    let mut pair = Pair::open();
-    pair.send(10);
-    pair.finish();
+    let mut pair = Pair::that_has_met();
     for number in 2..22 {
         pair.send(300_000);
         pair.poll_receiver_until(|pair| pair.received == number);
@@ -132,9 +140,7 @@ fn a_sender_that_computes_does_not_hold_up_its_messages() {
 /// The kernel has begun with a message by the time its sender streams it.
 #[test]
 fn a_message_comes_both_ways_at_once() {
-    let mut pair = Pair::open();
-    pair.send(10);
-    pair.finish();
+    let mut pair = Pair::that_has_met();
     for number in 1..4 {
         pair.send(8 << 20);
         let before = pair.received;

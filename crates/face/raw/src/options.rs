@@ -126,14 +126,15 @@ fn allow_uids_from(text: Option<&str>) -> Result<Vec<u32>, Error> {
 }
 
 fn copy_mode_from(text: Option<&str>) -> Result<CopyMode, Error> {
-    match text {
-        None | Some("" | "auto") => Ok(CopyMode::Auto),
-        Some("stream") => Ok(CopyMode::Stream),
-        Some("single") => Ok(CopyMode::Single),
-        Some(other) => Err(Error::Configuration(format!(
-            "BCL_COPY: '{other}' is not a way to copy; write auto, single or stream"
-        ))),
-    }
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(CopyMode::Auto);
+    };
+    let named = CopyMode::ALL.into_iter().find(|mode| mode.name() == text);
+    named.ok_or_else(|| {
+        Error::Configuration(format!(
+            "BCL_COPY: '{text}' is not a way to copy; write auto, single or stream"
+        ))
+    })
 }
 
 /// Whether the interface program takes streams too, and not only what comes singly.

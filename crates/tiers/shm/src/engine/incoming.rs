@@ -254,11 +254,9 @@ impl Incoming {
         ctx: &Context<'_>,
         up: &mut impl Upcalls,
     ) -> bool {
-        if self.transfers.awaits_stream() {
-            let taken_back = self.transfers.hurry() as u64;
-            if taken_back > 0 {
-                bump(ctx.counters.counter(Counter::StreamsTakenBack), taken_back);
-            }
+        let taken_back = self.transfers.hurry() as u64;
+        if taken_back > 0 {
+            bump(ctx.counters.counter(Counter::StreamsTakenBack), taken_back);
         }
         let Some(step) = self.transfers.copy_slice(link) else {
             return false;

@@ -345,7 +345,7 @@ impl Transfers {
 
     /// Lets the kernel copy what the sender does not stream ([SHM-4.14]); returns how many messages, mostly none.
     pub fn hurry(&mut self) -> usize {
-        let Some(ways) = &self.ways else {
+        let Some(ways) = self.ways.as_ref().filter(|_| self.awaits_stream()) else {
             return 0;
         };
         if !self.pulls.is_empty() || !self.streams.is_time_to_look() {

@@ -27,19 +27,12 @@ const MESSAGES_PER_SLOW_TRIAL: u32 = 1024;
 const TRIAL_MESSAGES: u32 = 3;
 /// Messages that the kernel copies after the sender was not there to stream, at most.
 const AWAY_MESSAGES_MAX: u32 = 256;
-/// How long a sender may let a stream stand still. Within the bounds, as long as the kernel's copy would take longer: so a
-/// message takes twice as long at worst.
-const PATIENCE: Patience = Patience {
-    unless_known: Duration::from_micros(50),
-    shortest: Duration::from_micros(20),
-    longest: Duration::from_millis(1),
-};
-
-struct Patience {
-    unless_known: Duration,
-    shortest: Duration,
-    longest: Duration,
-}
+/// How long a sender may let a stream stand still. Between these, as long as the kernel's copy would take longer: so a message
+/// takes twice as long at worst.
+const PATIENCE_MIN: Duration = Duration::from_micros(20);
+const PATIENCE_MAX: Duration = Duration::from_millis(1);
+/// The same before that is known.
+const FIRST_PATIENCE: Duration = Duration::from_micros(50);
 
 /// How the bytes of a long message come that do not lie in a DMA buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,11 +133,11 @@ impl Ways {
     pub fn patience(&self, len_bytes: usize) -> Duration {
         let Class { kernel, ring, .. } = self.classes[class_of(len_bytes)];
         if !kernel.is_known() || !ring.is_known() {
-            return PATIENCE.unless_known;
+            return FIRST_PATIENCE;
         }
         let saved = kernel.ps_per_kib.saturating_sub(ring.ps_per_kib);
         let saved_ps = u64::from(saved) * (len_bytes as u64 / 1024);
-        Duration::from_nanos(saved_ps / 1000).clamp(PATIENCE.shortest, PATIENCE.longest)
+        Duration::from_nanos(saved_ps / 1000).clamp(PATIENCE_MIN, PATIENCE_MAX)
     }
 
     /// What was found out, for people.
@@ -285,6 +278,11 @@ mod tests {
         ring_us: u64,
     }
 
+    const QUICK_RING: Machine = Machine {
+        kernel_us: 50,
+        ring_us: 14,
+    };
+
     impl Machine {
         /// How many of `messages` go through the ring.
         fn run(&self, ways: &mut Ways, messages: u32) -> u32 {
@@ -343,11 +341,7 @@ mod tests {
     #[test]
     fn a_process_without_a_processor_says_nothing_of_a_way() {
         let mut ways = ways();
-        Machine {
-            kernel_us: 50,
-            ring_us: 14,
-        }
-        .run(&mut ways, 10);
+        QUICK_RING.run(&mut ways, 10);
         for _ in 0..50 {
             ways.took(Way::Ring, LEN, LEN as u64, Duration::from_micros(1000));
             for _ in 0..9 {
@@ -379,7 +373,7 @@ mod tests {
     #[test]
     fn a_stream_may_stand_still_for_as_long_as_it_saves() {
         let mut ways = ways();
-        assert_eq!(ways.patience(LEN), PATIENCE.unless_known);
+        assert_eq!(ways.patience(LEN), FIRST_PATIENCE);
         Machine {
             kernel_us: 250,
             ring_us: 150,
@@ -395,23 +389,19 @@ mod tests {
             ring_us: 150,
         }
         .run(&mut ways, 1000);
-        assert_eq!(ways.patience(LEN), PATIENCE.shortest);
+        assert_eq!(ways.patience(LEN), PATIENCE_MIN);
     }
 
     #[test]
     fn lengths_far_apart_are_known_apart() {
         let mut ways = ways();
-        Machine {
-            kernel_us: 50,
-            ring_us: 14,
-        }
-        .run(&mut ways, 100);
+        QUICK_RING.run(&mut ways, 100);
         let text = ways.describe();
         assert_eq!(
             text,
             "; from 64 KiB shared memory (single copy 1.3 GB/s, shared memory 4.7)"
         );
-        assert_eq!(ways.patience(LEN * 2), PATIENCE.unless_known);
+        assert_eq!(ways.patience(LEN * 2), FIRST_PATIENCE);
         assert_eq!(class_of(0), class_of(16 << 10) - 1);
         assert_eq!(class_of(usize::MAX), CLASSES - 1);
     }

@@ -47,6 +47,20 @@ pub enum CopyMode {
     Stream,
 }
 
+impl CopyMode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Single, Self::Stream];
+
+    /// How `BCL_COPY` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Single => "single",
+            Self::Stream => "stream",
+        }
+    }
+}
+
 /// What the thread tells a port.
 #[derive(Debug)]
 pub enum Notice {
