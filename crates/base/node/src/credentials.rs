@@ -38,6 +38,11 @@ pub fn uid_allowed(peer_uid: u32, own_uid: u32, allowed: &[u32], key: &JobKey) -
     is_known && (key.is_secret() || !user_namespace::may_be_anybody(peer_uid))
 }
 
+/// Whether a process of user `peer_uid` may read the memory of one of `own_uid`, as far as users decide.
+pub fn is_of_own_user(peer_uid: u32, own_uid: u32) -> bool {
+    (peer_uid == own_uid || peer_uid == 0) && !user_namespace::may_be_anybody(peer_uid)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

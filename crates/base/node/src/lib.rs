@@ -27,7 +27,7 @@ mod sockopt;
 mod user_namespace;
 pub mod watch;
 
-pub use credentials::{PeerCredentials, peer_credentials, uid_allowed};
+pub use credentials::{PeerCredentials, is_of_own_user, peer_credentials, uid_allowed};
 pub use detect::{DetectError, detect_node, only_interface};
 pub use file::{FileError, read_text};
 pub use folder::{Bound, ConnectError, Folder, FolderError};

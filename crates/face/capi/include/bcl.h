@@ -163,7 +163,7 @@ enum { /* flags of bcl_options */
 
 enum { /* copy of bcl_options */
     BCL_COPY_DEFAULT = 0, /* as the environment says (BCL_COPY), else BCL_COPY_AUTO */
-    BCL_COPY_AUTO = 1,    /* long messages within a node go the quicker of the two ways below, as measured on the way */
+    BCL_COPY_AUTO = 1,    /* long messages within a node go the quickest of the ways below, as measured on the way */
     BCL_COPY_STREAM = 2,  /* they always go through shared memory, copied by both ends */
     BCL_COPY_SINGLE = 3   /* they are copied once, by the kernel, where that is permitted */
 };

@@ -102,17 +102,38 @@ impl Pieces {
     /// The range is inside, the memory can be read, and `to` has room for it elsewhere.
     #[inline]
     pub unsafe fn copy_out(&self, offset: usize, len_bytes: usize, to: *mut u8) {
+        // SAFETY: by the contract.
+        unsafe { self.gather(offset, len_bytes, to, bcl_os::copy) }
+    }
+
+    /// The same [past the caches](bcl_os::copy::copy_past_caches).
+    ///
+    /// # Safety
+    /// As of [`copy_out`](Self::copy_out).
+    pub unsafe fn copy_out_past_caches(&self, offset: usize, len_bytes: usize, to: *mut u8) {
+        // SAFETY: by the contract.
+        unsafe { self.gather(offset, len_bytes, to, bcl_os::copy::copy_past_caches) }
+    }
+
+    /// # Safety
+    /// As of [`copy_out`](Self::copy_out), and of the function that copies.
+    #[inline]
+    unsafe fn gather(
+        &self,
+        offset: usize,
+        len_bytes: usize,
+        to: *mut u8,
+        copy: unsafe fn(*const u8, *mut u8, usize),
+    ) {
         if self.count == 0 {
             let from = self.only.start.wrapping_add(offset);
             // SAFETY: by the contract.
-            return unsafe { bcl_os::copy(from, to, len_bytes) };
+            return unsafe { copy(from, to, len_bytes) };
         }
         let mut done = 0;
         for range in ranges(self.table(), offset, len_bytes) {
             // SAFETY: by the contract; the ranges together are as long as the range.
-            unsafe {
-                bcl_os::copy(range.start, to.wrapping_add(done), range.len_bytes);
-            }
+            unsafe { copy(range.start, to.wrapping_add(done), range.len_bytes) };
             done += range.len_bytes;
         }
     }

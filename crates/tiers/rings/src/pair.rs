@@ -68,6 +68,8 @@ pub struct ReturnLine {
     pub system: AtomicU64,
     /// Normal messages handled: completed, or put off with a cell that says so.
     pub handled: AtomicU64,
+    /// Pieces taken from the sender's stage.
+    pub staged: AtomicU64,
 }
 
 impl ReturnLine {
@@ -79,6 +81,7 @@ impl ReturnLine {
             stream: AtomicU64::new(0),
             system: AtomicU64::new(0),
             handled: AtomicU64::new(0),
+            staged: AtomicU64::new(0),
         }
     }
 }
@@ -96,6 +99,18 @@ impl ReturnLine {
     #[inline]
     pub fn handled(&self) -> u64 {
         self.handled.load(Ordering::Acquire)
+    }
+
+    /// Says that so many pieces have been read from where they lay on the sender's stage.
+    #[inline]
+    pub fn tell_staged(&self, pieces: u64) {
+        self.staged.store(pieces, Ordering::Release);
+    }
+
+    /// How many pieces have been: where they lay can be written anew.
+    #[inline]
+    pub fn staged(&self) -> u64 {
+        self.staged.load(Ordering::Acquire)
     }
 }
 

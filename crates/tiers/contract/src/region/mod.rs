@@ -33,6 +33,8 @@ pub struct Region {
     id: u64,
     mapping: Mapping,
     len_bytes: usize,
+    /// Only processes of this user are shown it.
+    is_for_own_user: bool,
     backing: Mutex<Backing>,
 }
 
@@ -53,21 +55,37 @@ pub struct Extent {
 impl Region {
     /// Allocates a buffer of `len_bytes` (rounded up to pages), zeroed, its memory reserved.
     pub fn allocate(len_bytes: usize) -> Result<Arc<Self>, memfd::Error> {
+        Self::make(len_bytes, false)
+    }
+
+    /// The same, which is to be shown only to processes that may read this one's memory anyway.
+    pub fn allocate_for_own_user(len_bytes: usize) -> Result<Arc<Self>, memfd::Error> {
+        Self::make(len_bytes, true)
+    }
+
+    fn make(len_bytes: usize, is_for_own_user: bool) -> Result<Arc<Self>, memfd::Error> {
         let page = rustix::param::page_size();
         let mapped = len_bytes
             .max(1)
             .checked_next_multiple_of(page)
             .unwrap_or(usize::MAX);
         let (fd, mapping) = memfd::create("bcl-dma", mapped, Writers::Anybody)?;
-        Ok(Self::enter(mapping, len_bytes, Backing::memfd(fd)))
+        let backing = Backing::memfd(fd);
+        Ok(Self::enter(mapping, len_bytes, is_for_own_user, backing))
     }
 
-    fn enter(mapping: Mapping, len_bytes: usize, backing: Backing) -> Arc<Self> {
+    fn enter(
+        mapping: Mapping,
+        len_bytes: usize,
+        is_for_own_user: bool,
+        backing: Backing,
+    ) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let region = Arc::new(Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             mapping,
             len_bytes,
+            is_for_own_user,
             backing: Mutex::new(backing),
         });
         let mut regions = table();
@@ -199,6 +217,11 @@ impl Region {
             };
             (region, place)
         })
+    }
+
+    /// Whether it is to be shown only to processes of this user.
+    pub fn is_for_own_user(&self) -> bool {
+        self.is_for_own_user
     }
 
     /// The buffer that is called so towards peers.

@@ -72,3 +72,33 @@ fn a_payload_read_in_place_is_not_overwritten_before_its_release() {
         sender.join().expect("the sender's thread");
     });
 }
+
+/// A place on a stage, which is no ring: it is written anew once its piece has been counted as taken.
+#[test]
+fn a_piece_on_a_stage_is_whole_and_its_place_returns() {
+    loom::model(|| {
+        let shared = Direction::new(2, 2);
+        let peer = shared.clone();
+        let place = shared.byte_sender().reserve(LINE_BYTES);
+        let place = place
+            .expect("a correct peer")
+            .expect("an empty ring")
+            .addr();
+        let sender = thread::spawn(move || {
+            let mut cells = peer.cell_sender();
+            for number in 1..=2 {
+                until(|| (peer.line.staged() == number - 1).then_some(()));
+                peer.fill(std::ptr::without_provenance(place), LINE_BYTES, number);
+                cells.send(&numbered(number));
+            }
+        });
+        let mut cells = shared.cell_receiver();
+        for number in 1..=2 {
+            assert_eq!(number_of(&until(|| cells.receive())), number);
+            let place = std::ptr::without_provenance(place);
+            assert!(shared.holds(place, LINE_BYTES, number), "a torn piece");
+            shared.line.tell_staged(number);
+        }
+        sender.join().expect("the sender's thread");
+    });
+}

@@ -13,6 +13,8 @@ use super::inbox::Inbox;
 use super::link::Link;
 use super::message::{Kind, Message};
 use super::outgoing::{DEFERRED_EAGER_BYTES, DEFERRED_MAX, Outgoing};
+use super::stage::Stages;
+use super::stage::seen::StageSeen;
 use super::transfer::{Begun, By, Finished, Payload, Transfers};
 use crate::service::Service;
 
@@ -29,6 +31,7 @@ pub struct Context<'a> {
     pub from: Address,
     pub counters: &'a Page,
     pub service: &'a Service,
+    pub stages: &'a Stages,
 }
 
 /// What a peer sends us: what waits for a buffer, and what is being copied.
@@ -44,6 +47,9 @@ pub struct Incoming {
     /// Up to where the stream ring has been copied out and not yet released.
     stream_end: Option<u64>,
     transfers: Transfers,
+    stage: StageSeen,
+    /// Pieces taken from there.
+    staged: u64,
 }
 
 impl Incoming {
@@ -56,6 +62,8 @@ impl Incoming {
             waiting_bytes: 0,
             stream_end: None,
             transfers: Transfers::default(),
+            stage: StageSeen::default(),
+            staged: 0,
         }
     }
 
@@ -190,12 +198,24 @@ impl Incoming {
         if message.len_bytes == 0 {
             return self.transfers.on_no_more(number);
         }
-        let (start, end) = link.pair.stream_in.take(message.len_bytes)?;
-        let finished = self
-            .transfers
-            .on_data(number, start, message.len_bytes as usize)?;
-        link.pair.stream_in.release(end);
-        self.stream_end = None;
+        let [_, stage, offset, shown, ..] = message.args;
+        let len = message.len_bytes as usize;
+        let finished = if stage == 0 {
+            let (start, end) = link.pair.stream_in.take(message.len_bytes)?;
+            let finished = self.transfers.on_data(number, start, len)?;
+            link.pair.stream_in.release(end);
+            self.stream_end = None;
+            finished
+        } else {
+            let start = self.stage.piece(stage, offset, len)?;
+            let finished = self.transfers.on_data(number, start, len)?;
+            self.staged += 1;
+            link.pair.my_returns().tell_staged(self.staged);
+            finished
+        };
+        if self.stage.on_shown(shown) {
+            ctx.service.ask_region(link.id, shown);
+        }
         if let Some(finished) = finished {
             finish(out, finished, ctx, up);
         }
@@ -261,7 +281,7 @@ impl Incoming {
         let Some(step) = self.transfers.copy_slice(link) else {
             return false;
         };
-        act_on(step, link, out, ctx, up);
+        self.act_on(step, link, out, ctx, up);
         true
     }
 
@@ -275,6 +295,9 @@ impl Incoming {
         ctx: &Context<'_>,
         up: &mut impl Upcalls,
     ) {
+        let Some(mapping) = self.stage.on_region(region, mapping) else {
+            return;
+        };
         for (number, payload, target) in self.transfers.on_region(region, mapping) {
             self.begin(link, out, number, payload, target, ctx, up);
         }
@@ -292,7 +315,39 @@ impl Incoming {
         up: &mut impl Upcalls,
     ) {
         let step = self.transfers.begin(link, number, payload, target);
-        act_on(step, link, out, ctx, up);
+        self.act_on(step, link, out, ctx, up);
+    }
+
+    /// Sees to what a transfer needs next.
+    fn act_on(
+        &self,
+        step: Begun,
+        link: &Link,
+        out: &mut Outgoing,
+        ctx: &Context<'_>,
+        up: &mut impl Upcalls,
+    ) {
+        match step {
+            Begun::Copying => {}
+            Begun::NeedsStream {
+                number,
+                is_past_caches,
+            } => out.control(self.cts(number, false, is_past_caches)),
+            Begun::Unreadable(number) => out.control(self.cts(number, true, false)),
+            Begun::NeedsRegion(region) => ctx.service.ask_region(link.id, region),
+            Begun::Lost => ctx.service.lost(link.id),
+            Begun::Finished(finished) => finish(out, finished, ctx, up),
+        }
+    }
+
+    fn cts(&self, number: u32, is_unreadable: bool, is_past_caches: bool) -> Message {
+        let [is_unreadable, is_past_caches] = [is_unreadable, is_past_caches].map(u64::from);
+        let stage = self.stage.number();
+        Message::control(
+            Kind::Cts,
+            0,
+            [number.into(), is_unreadable, stage, is_past_caches, 0, 0],
+        )
     }
 
     /// Keeps an eager message until a buffer is posted ([SHM-4.5]).
@@ -407,18 +462,6 @@ fn deliver(payload: &[u8], target: Target) -> Result<(), OpError> {
     Ok(())
 }
 
-/// Sees to what a transfer needs next.
-fn act_on(step: Begun, link: &Link, out: &mut Outgoing, ctx: &Context<'_>, up: &mut impl Upcalls) {
-    match step {
-        Begun::Copying => {}
-        Begun::NeedsStream(number) => out.control(cts(number, false)),
-        Begun::Unreadable(number) => out.control(cts(number, true)),
-        Begun::NeedsRegion(region) => ctx.service.ask_region(link.id, region),
-        Begun::Lost => ctx.service.lost(link.id),
-        Begun::Finished(finished) => finish(out, finished, ctx, up),
-    }
-}
-
 fn finish(out: &mut Outgoing, finished: Finished, ctx: &Context<'_>, up: &mut impl Upcalls) {
     out.control(fin_message(finished.number, finished.result));
     if let (Ok(()), Some(by)) = (finished.result, finished.by) {
@@ -462,11 +505,6 @@ fn refuse(out: &mut Outgoing, number: u32, error: OpError) {
 
 fn defer(number: u32) -> Message {
     Message::control(Kind::Defer, 0, [u64::from(number), 0, 0, 0, 0, 0])
-}
-
-fn cts(number: u32, is_unreadable: bool) -> Message {
-    let is_unreadable = u64::from(is_unreadable);
-    Message::control(Kind::Cts, 0, [number.into(), is_unreadable, 0, 0, 0, 0])
 }
 
 fn fin_message(number: u32, result: Result<(), OpError>) -> Message {

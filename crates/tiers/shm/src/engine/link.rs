@@ -27,6 +27,8 @@ pub struct Link {
     pub memory: Result<PeerMemory, String>,
     pub copy_mode: CopyMode,
     pub segment_len_bytes: usize,
+    /// The kernel says of the peer that it is of our user: it is shown the stage ([SHM-4.15]).
+    pub is_of_own_user: bool,
     bell: Ringer,
 }
 
@@ -48,6 +50,7 @@ impl Link {
             memory: Err(String::new()),
             copy_mode,
             segment_len_bytes,
+            is_of_own_user: false,
             bell: Ringer::new(needs_fence),
         }
     }

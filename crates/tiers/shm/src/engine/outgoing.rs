@@ -10,8 +10,11 @@ use bcl_types::{Address, EAGER_MAX, OpError, OpId};
 
 use super::fin;
 use super::inbox::SYSTEM_CREDITS;
+use super::incoming::Context;
 use super::link::Link;
 use super::message::{Kind, Message, inline_max};
+use super::stage::Stages;
+use super::streaming::{Manner, Streaming};
 use crate::own_memory;
 
 /// Longest message in a DMA buffer that is sent along with its cell. The receiver could read it where it lies, but for a short
@@ -24,11 +27,6 @@ pub const EAGER_DMA_MAX: usize = 1024;
 pub const DEFERRED_MAX: usize = 4096;
 /// Payload that the receiver keeps for messages put off; beyond that the sender keeps it ([SHM-4.5]).
 pub const DEFERRED_EAGER_BYTES: usize = 64 << 10;
-/// Size of the pieces of a streamed message: four fit in the ring, so that both ends copy at once.
-const PIECE_BYTES: usize = 8 << 10;
-/// What goes of one stream before the next has its turn.
-const TURN_BYTES: usize = 1 << 20;
-
 /// A system message that waits for a connection, or room.
 #[derive(Debug)]
 struct SystemSend {
@@ -45,13 +43,6 @@ struct InFlight {
     eager: bool,
 }
 
-#[derive(Debug)]
-struct Stream {
-    number: u32,
-    memory: Pieces,
-    offset: usize,
-}
-
 /// What we send a peer, until it is complete.
 #[derive(Debug, Default)]
 pub struct Outgoing {
@@ -65,7 +56,7 @@ pub struct Outgoing {
     in_flight: VecDeque<InFlight>,
     deferred: HashMap<u32, InFlight>,
     deferred_eager_bytes: usize,
-    streams: VecDeque<Stream>,
+    pub streaming: Streaming,
 }
 
 impl Outgoing {
@@ -75,7 +66,7 @@ impl Outgoing {
         !(self.control.is_empty()
             && self.system_waiting.is_empty()
             && self.normal_waiting.is_empty()
-            && self.streams.is_empty())
+            && self.streaming.is_empty())
     }
 
     /// Whether sends wait for the receiver to handle them.
@@ -245,9 +236,9 @@ impl Outgoing {
         link: &mut Link,
         handled: u32,
         up: &mut impl Upcalls,
-        to: Address,
-        counters: &Page,
+        ctx: &Context<'_>,
     ) -> Result<bool, Corrupt> {
+        let (to, counters) = (ctx.from, ctx.counters);
         let mut moved = false;
         while !self.control.is_empty() && link.pair.cells_out.free(1)? > 0 {
             if let Some(mut message) = self.control.pop_front() {
@@ -259,7 +250,7 @@ impl Outgoing {
         if !self.control.is_empty() {
             return Ok(moved);
         }
-        moved |= self.push_streams(link, handled)?;
+        moved |= self.streaming.push(link, handled, ctx.stages)?;
         while let Some(send) = self.system_waiting.pop_front() {
             if !self.put_system(link, handled, &send.data, send.immediate, counters)? {
                 self.system_waiting.push_front(send);
@@ -278,38 +269,14 @@ impl Outgoing {
         Ok(moved)
     }
 
-    /// Pieces of streams, which take turns, for as long as there is room.
-    fn push_streams(&mut self, link: &mut Link, handled: u32) -> Result<bool, Corrupt> {
-        let mut moved = false;
-        while let Some(stream) = self.streams.front_mut() {
-            let total = stream.memory.len_bytes();
-            let piece = (total - stream.offset).min(PIECE_BYTES);
-            if link.pair.cells_out.free(1)? == 0 {
-                break;
-            }
-            let Some(place) = link.pair.stream_out.reserve(piece as u32)? else {
-                break;
-            };
-            // SAFETY: the source stays valid until its operation completes; `place` has room for the piece.
-            unsafe { stream.memory.copy_out(stream.offset, piece, place) };
-            let mut message = Message::with_payload(Kind::Data, 0, piece as u32);
-            message.args[0] = u64::from(stream.number);
-            message.handled = handled;
-            link.pair.cells_out.send(&message.encode());
-            // Each piece wakes the receiver at once: it copies out while we copy in the next.
-            stream.offset += piece;
-            moved = true;
-            if stream.offset == total {
-                self.streams.pop_front();
-            } else if stream.offset.is_multiple_of(TURN_BYTES) {
-                self.streams.rotate_left(1);
-            }
-        }
-        Ok(moved)
-    }
-
     /// The receiver has room for a streamed message; perhaps because the kernel could not read the payload.
-    pub fn on_cts(&mut self, number: u32, is_unreadable: bool) -> Result<(), Corrupt> {
+    pub fn on_cts(
+        &mut self,
+        [number, is_unreadable, stage, is_past_caches, ..]: [u64; 6],
+        link: &Link,
+        stages: &Stages,
+    ) -> Result<(), Corrupt> {
+        let number = number as u32;
         let flight = self
             .find(number)
             .ok_or(Corrupt("number of a message to stream"))?;
@@ -317,10 +284,10 @@ impl Outgoing {
             return Err(Corrupt("asked to stream a message already sent"));
         }
         let memory = flight.send.source.memory;
-        if self.streams.iter().any(|stream| stream.number == number) {
+        if self.streaming.holds(number) {
             return Err(Corrupt("asked twice to stream a message"));
         }
-        if is_unreadable && !own_memory::is_readable(memory.table()) {
+        if is_unreadable != 0 && !own_memory::is_readable(memory.table()) {
             let number = u64::from(number);
             self.control(Message::control(
                 Kind::Unreadable,
@@ -329,11 +296,11 @@ impl Outgoing {
             ));
             return Ok(());
         }
-        self.streams.push_back(Stream {
-            number,
-            memory,
-            offset: 0,
-        });
+        let manner = Manner {
+            stage,
+            is_past_caches: is_past_caches != 0,
+        };
+        self.streaming.begin(number, memory, manner, link, stages);
         Ok(())
     }
 
@@ -412,13 +379,8 @@ impl Outgoing {
         if flight.eager {
             self.deferred_eager_bytes -= flight.send.source.memory.len_bytes();
         }
-        if let Some(index) = self
-            .streams
-            .iter()
-            .position(|stream| stream.number == number)
-        {
+        if self.streaming.stop(number) {
             // The receiver has not waited for it ([SHM-4.14]).
-            self.streams.remove(index);
             let no_more = [u64::from(number), 0, 0, 0, 0, 0];
             self.control(Message::control(Kind::Data, 0, no_more));
         }
@@ -458,7 +420,7 @@ impl Outgoing {
                 Err(error),
             );
         }
-        self.streams.clear();
+        self.streaming = Streaming::default();
     }
 }
 

@@ -116,7 +116,7 @@ impl Peer {
             Kind::Eager => incoming.on_eager(link, out, message, ctx, up)?,
             Kind::Rts => incoming.on_rts(link, out, message, ctx, up)?,
             Kind::Data => incoming.on_data(link, out, message, ctx, up)?,
-            Kind::Cts => out.on_cts(message.args[0] as u32, message.args[1] != 0)?,
+            Kind::Cts => out.on_cts(message.args, link, ctx.stages)?,
             Kind::Unreadable => incoming.on_unreadable(out, message.args[0] as u32, ctx, up)?,
             Kind::Defer => out.on_defer(message.args[0] as u32)?,
             Kind::Fin => {
@@ -136,6 +136,7 @@ impl Peer {
             return Ok(false);
         };
         self.idle_polls = 0;
+        self.out.streaming.look(link)?;
         let mut moved = self.incoming.progress(link, &mut self.out, ctx, up);
         let took = self.out.awaits_handling()
             && Self::check_returns(link, &mut self.out, &mut self.incoming, ctx, up)?;
@@ -143,15 +144,7 @@ impl Peer {
             moved = true;
             self.polls_per_look = (self.polls_per_look / 2).max(POLLS_PER_LOOK_MIN);
         }
-        if self.out.has_work()
-            && self.out.push(
-                link,
-                self.incoming.handled(),
-                up,
-                self.address,
-                ctx.counters,
-            )?
-        {
+        if self.out.has_work() && self.out.push(link, self.incoming.handled(), up, ctx)? {
             moved = true;
             link.after_cells(ctx.counters);
         }

@@ -22,6 +22,7 @@ use super::incoming::{Context, Incoming};
 use super::link::Link;
 use super::peer::Peer;
 use super::peers::Peers;
+use super::stage::Stages;
 use crate::service::{Service, ShmShared};
 
 /// Polls between two looks at the peers that were quiet, when others keep the port busy.
@@ -34,6 +35,7 @@ pub struct ShmPort {
     port: Arc<Shared>,
     shared: Arc<ShmShared>,
     service: Service,
+    stages: Stages,
     folder: Arc<Folder>,
     /// Until the port is closed.
     claim: Option<Claim>,
@@ -50,6 +52,7 @@ macro_rules! context {
             from: $from,
             counters: &$self.port.page,
             service: &$self.service,
+            stages: &$self.stages,
         }
     };
 }
@@ -66,6 +69,7 @@ impl ShmPort {
             port: Arc::clone(&shared.port),
             shared,
             service,
+            stages: Stages::default(),
             folder,
             claim: Some(claim),
             peers: Peers::default(),
@@ -335,6 +339,7 @@ impl Tier for ShmPort {
     }
 
     fn publish(&self, depths: &mut Depths) {
+        depths.peer_memory_bytes += self.stages.len_bytes();
         for peer in self.peers.all() {
             depths.pending_sends += peer.pending();
             depths.unexpected += peer.incoming.unexpected();

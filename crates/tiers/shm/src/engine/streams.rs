@@ -8,6 +8,7 @@ use bcl_tier::Target;
 
 use super::outgoing::DEFERRED_MAX;
 use super::transfer::Payload;
+use super::ways::Way;
 
 /// Looks at a stream that stands still before one at the clock.
 const LOOKS_PER_CLOCK: u32 = 16;
@@ -22,8 +23,8 @@ pub struct StreamIn {
     pub done: usize,
     /// Whether the kernel may copy it if the sender does not stream.
     pub has_alternative: bool,
-    /// If it is measured: from when.
-    pub begun: Option<Mark>,
+    /// If it is measured: which way it comes, and from when.
+    pub begun: Option<(Way, Mark)>,
 }
 
 /// A moment, and what had come of all streams by then.

@@ -67,7 +67,7 @@ pub enum Begun {
     /// Nothing but time.
     Copying,
     /// The sender has to be asked to stream.
-    NeedsStream(u32),
+    NeedsStream { number: u32, is_past_caches: bool },
     /// The same; the kernel cannot read the payload, and perhaps the sender cannot either.
     Unreadable(u32),
     /// The sender's DMA buffer has to be asked for.
@@ -150,9 +150,9 @@ impl Transfers {
             }
             Err(Missing::Stream {
                 has_alternative,
-                is_measured,
+                choice: Choice { way, is_measured },
             }) => {
-                let begun = is_measured.then(|| self.streams.mark());
+                let begun = is_measured.then(|| (way, self.streams.mark()));
                 self.streams.push(StreamIn {
                     number,
                     payload,
@@ -161,7 +161,10 @@ impl Transfers {
                     has_alternative,
                     begun,
                 });
-                return Begun::NeedsStream(number);
+                return Begun::NeedsStream {
+                    number,
+                    is_past_caches: way == ways::Way::PastCaches,
+                };
             }
         };
         self.pulls.push_back(Pull {
@@ -192,22 +195,19 @@ impl Transfers {
             }
         }
         let by_kernel = || Way::Kernel(Remote::of(payload));
-        if link.memory.is_err() {
-            return Err(Missing::Stream {
-                has_alternative: false,
-                is_measured: false,
-            });
-        }
-        if link.copy_mode == CopyMode::Single || self.streams.has_too_many_superfluous() {
+        let has_alternative = link.memory.is_ok();
+        if has_alternative
+            && (link.copy_mode == CopyMode::Single || self.streams.has_too_many_superfluous())
+        {
             return Ok((by_kernel(), false));
         }
         let ways = self.ways.get_or_insert_default();
-        let Choice { way, is_measured } = ways.choose(payload.len_bytes as usize);
-        match way {
-            ways::Way::Kernel => Ok((by_kernel(), is_measured)),
-            ways::Way::Ring => Err(Missing::Stream {
-                has_alternative: true,
-                is_measured,
+        let choice = ways.choose(payload.len_bytes as usize, has_alternative);
+        match choice.way {
+            ways::Way::Kernel => Ok((by_kernel(), choice.is_measured)),
+            ways::Way::Caches | ways::Way::PastCaches => Err(Missing::Stream {
+                has_alternative,
+                choice,
             }),
         }
     }
@@ -292,7 +292,10 @@ impl Transfers {
                 self.streams.have_no_alternative();
                 let number = pull.number;
                 return Some(match self.stream(pull) {
-                    Asked::Now => Begun::NeedsStream(number),
+                    Asked::Now => Begun::NeedsStream {
+                        number,
+                        is_past_caches: false,
+                    },
                     Asked::Before => Begun::Copying,
                 });
             }
@@ -424,14 +427,9 @@ impl Transfers {
 
     fn streamed(&mut self, stream: StreamIn) -> Finished {
         if let Some(ways) = &mut self.ways {
-            if let Some(mark) = stream.begun {
+            if let Some((way, mark)) = stream.begun {
                 let (come, time) = self.streams.since(mark);
-                ways.took(
-                    ways::Way::Ring,
-                    stream.payload.len_bytes as usize,
-                    come,
-                    time,
-                );
+                ways.took(way, stream.payload.len_bytes as usize, come, time);
             }
             ways.streamed();
         }
@@ -471,7 +469,7 @@ enum Missing {
     Stream {
         /// To the kernel, which could copy it.
         has_alternative: bool,
-        is_measured: bool,
+        choice: Choice,
     },
 }
 

@@ -23,7 +23,9 @@ use crate::CopyMode;
 use crate::cma::PeerMemory;
 use crate::engine::incoming::Context;
 use crate::engine::link::Link;
+use crate::engine::message::Kind;
 use crate::engine::peer::Peer;
+use crate::engine::stage::Stages;
 use crate::service::Service;
 
 const GEOMETRY: Geometry = Geometry {
@@ -34,9 +36,14 @@ const GEOMETRY: Geometry = Geometry {
 /// Steps of one run: the input says more with fewer.
 const STEPS_MAX: usize = 400;
 const POSTED_BYTES: usize = 512;
+/// The stage that the peer shows.
+const SHOWN_STAGE: u64 = 1 << 40;
+const SHOWN_BYTES: usize = 4096;
+const CTS: u64 = Kind::Cts as u64;
+const DATA: u64 = Kind::Data as u64;
 const GUARD: u8 = 0xee;
-/// Messages that the port sends are so long at most: RTS begins at 8 KiB.
-const SENT_BYTES: usize = 12 << 10;
+/// Messages that the port sends are so long at most: RTS begins at 8 KiB, and the stage at 64.
+const SENT_BYTES: usize = 80 << 10;
 static SENT: [u8; SENT_BYTES] = [7; SENT_BYTES];
 
 /// Runs a connection as the bytes say.
@@ -91,6 +98,7 @@ impl World {
             // Whatever address the peer names is one of this process, and is only read.
             link.memory = PeerMemory::probe(std::process::id() as i32, process::beacon());
         }
+        link.is_of_own_user = true;
         victim.link = Some(link);
         Self {
             victim,
@@ -111,6 +119,7 @@ impl World {
             9 => self.post(input.short()),
             10 => self.release(input.byte()),
             11 => self.victim.incoming.lose_patience(),
+            12 => self.show_stage(input.byte()),
             _ => return self.poll(),
         }
         Ok(())
@@ -136,11 +145,41 @@ impl World {
         let mut words = [0; 8];
         words[0] = kind << 32 | flags << 40 | channel << 48;
         words[1] = handled | len_bytes << 32;
-        for word in &mut words[2..5] {
+        for word in &mut words[2..6] {
             *word = input.word();
+        }
+        // The stage is called by its right name, mostly, or there would be little that could go wrong with it.
+        match kind {
+            CTS => words[4] = stages().number() * (input.byte() % 4).min(1) as u64,
+            DATA if flags == 0 => {
+                words[3] = SHOWN_STAGE * (input.byte() % 2) as u64;
+                words[4] %= 2 * SHOWN_BYTES as u64;
+                words[5] = SHOWN_STAGE * (input.byte() % 2) as u64;
+            }
+            _ => {}
         }
         words[7] = flags >> 1;
         self.hostile.cells_out.send(&words);
+    }
+
+    /// The answer to the question for the stage, asked or not.
+    fn show_stage(&mut self, which: u8) {
+        let ctx = context(self.victim.address, &self.page);
+        let Peer {
+            link: Some(link),
+            out,
+            incoming,
+            ..
+        } = &mut self.victim
+        else {
+            return;
+        };
+        let shown = || {
+            let made = memfd::create("bcl-fuzz", SHOWN_BYTES, Writers::Anybody);
+            made.expect("memory for a stage").1
+        };
+        let mapping = (!which.is_multiple_of(4)).then(shown);
+        incoming.on_region(link, out, SHOWN_STAGE, mapping, &ctx, &mut self.port);
     }
 
     fn scribble(&mut self, input: &mut Input<'_>) {
@@ -168,7 +207,7 @@ impl World {
     }
 
     fn send_normal(&mut self, input: &mut Input<'_>) -> Result<(), Corrupt> {
-        let len_bytes = usize::from(input.short()) % SENT_BYTES;
+        let len_bytes = usize::from(input.short()) * 2 % SENT_BYTES;
         let source = Source {
             memory: self.port.pieces(SENT.as_ptr().cast_mut(), len_bytes),
             region: None,
@@ -252,12 +291,19 @@ impl World {
     }
 }
 
+/// Of the port.
+fn stages() -> &'static Stages {
+    static STAGES: OnceLock<Stages> = OnceLock::new();
+    STAGES.get_or_init(Stages::default)
+}
+
 fn context(from: Address, counters: &Page) -> Context<'_> {
     static SERVICE: OnceLock<Service> = OnceLock::new();
     Context {
         slot: 0,
         from,
         counters,
+        stages: stages(),
         service: SERVICE.get_or_init(|| {
             let friends = Friends {
                 key: JobKey::of_user(0),

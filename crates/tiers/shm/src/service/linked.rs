@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_node::watch::PeerProcess;
-use bcl_node::{fdpass, peer_credentials};
+use bcl_node::{fdpass, is_of_own_user, peer_credentials};
 use bcl_os::mapping::Mapping;
 use bcl_os::sync::{AtomicU64, Ordering};
 use bcl_os::{Fd, bpf_map, memfd};
@@ -16,6 +16,7 @@ use bcl_tier::page::{Counter, Page};
 use bcl_types::{Address, Cause};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use super::control::{Bound, DATA_MAX, HEAD_LEN, Packet};
 use super::jobs::{self, Job};
@@ -57,6 +58,7 @@ pub struct Linked {
     pub port: Address,
     pub peer: Address,
     pub sock: Fd,
+    is_of_own_user: bool,
     pub jobs: VecDeque<Job>,
     /// Questions that the peer has not answered. It answers nothing else, or our memory would be in its hands.
     asked: Vec<Question>,
@@ -88,11 +90,15 @@ impl Linked {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let mut link = Link::new(id, pair, page, ringer, segment_len, shared.copy_mode);
+        let credentials = peer_credentials(&parts.sock).map_err(|error| error.to_string());
+        link.is_of_own_user = credentials
+            .as_ref()
+            .is_ok_and(|peer| is_of_own_user(peer.uid, geteuid().as_raw()));
         link.memory = match shared.copy_mode {
             CopyMode::Stream => Err("asked for (BCL_COPY=stream)".into()),
-            CopyMode::Auto | CopyMode::Single => peer_credentials(&parts.sock)
-                .map_err(|error| error.to_string())
-                .and_then(|peer| PeerMemory::probe(peer.pid, offer.beacon)),
+            CopyMode::Auto | CopyMode::Single => {
+                credentials.and_then(|peer| PeerMemory::probe(peer.pid, offer.beacon))
+            }
         };
         let process = PeerProcess::open(&parts.sock, parts.pidfd).ok();
         let linked = Self {
@@ -100,6 +106,7 @@ impl Linked {
             port: parts.port,
             peer: parts.peer,
             sock: parts.sock,
+            is_of_own_user: link.is_of_own_user,
             jobs: VecDeque::new(),
             asked: Vec::new(),
             process,
@@ -355,7 +362,7 @@ fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: O
     if !was_asked(linked, &packet) {
         return cut(state, token);
     }
-    let (link, peer) = (linked.id, linked.peer);
+    let (link, peer, is_of_own_user) = (linked.id, linked.peer, linked.is_of_own_user);
     let Some(shared) = state
         .ports
         .get(&linked.port)
@@ -366,7 +373,7 @@ fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: O
     match packet {
         Packet::Bye(_) => {}
         Packet::RegionAsk(region) => {
-            let found = Region::by_id(region);
+            let found = region_to_show(region, is_of_own_user);
             let len_bytes = found
                 .as_ref()
                 .map_or(0, |region| region.mapped_bytes() as u64);
@@ -431,6 +438,12 @@ fn on_packet(state: &mut State, token: Token, packet: Packet, data: &[u8], fd: O
     }
 }
 
+/// The buffer that a peer asks for, if it may be shown to it ([SHM-7.4]).
+fn region_to_show(region: u64, is_of_own_user: bool) -> Option<Arc<Region>> {
+    let may_be_shown = |region: &Arc<Region>| is_of_own_user || !region.is_for_own_user();
+    Region::by_id(region).filter(may_be_shown)
+}
+
 fn adopt(fd: &Fd, len_bytes: u64, writable: bool) -> Option<Mapping> {
     let (fd, len_bytes) = (fd.as_fd(), usize::try_from(len_bytes).ok()?);
     let memory = memfd::adopt(fd, len_bytes, writable);
@@ -460,4 +473,19 @@ fn show_window(state: &mut State, token: Token, shared: &ShmShared, window: u16)
     };
     let region = offer.and_then(|offer| Some((offer.direct?, offer.access.lets_write())));
     send(state, token, packet, &[], region);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_for_the_own_user_is_shown_to_nobody_else() {
+        let buffer = Region::allocate(4096).expect("memory");
+        let stage = Region::allocate_for_own_user(4096).expect("memory");
+        let is_shown =
+            |region: &Region, is_of_own_user| region_to_show(region.id(), is_of_own_user).is_some();
+        assert!(is_shown(&buffer, true) && is_shown(&buffer, false));
+        assert!(is_shown(&stage, true) && !is_shown(&stage, false));
+    }
 }

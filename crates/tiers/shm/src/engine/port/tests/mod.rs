@@ -3,6 +3,7 @@
 mod bounds;
 mod connecting;
 mod crowd;
+mod staged;
 
 use std::path::PathBuf;
 use std::sync::Arc;
