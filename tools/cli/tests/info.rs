@@ -65,11 +65,15 @@ fn a_wrong_setting_is_named() {
     );
 }
 
+fn port(node: &Node) -> bcl::Port {
+    let options = bcl::Port::options().folder(node.folder());
+    options.node(bcl::NodeId::LOOPBACK).open().unwrap()
+}
+
 #[test]
 fn a_peer_is_reached_and_its_tier_named() {
     let node = Node::new();
-    let options = bcl::Port::options().folder(node.folder());
-    let port = options.node(bcl::NodeId::LOOPBACK).open().unwrap();
+    let port = port(&node);
     let peer = port.address().to_string();
     let mut command = node.bcl(&["info", &peer, "--json"]);
     command.env("BCL_NODE", "127.0.0.1");
@@ -85,4 +89,35 @@ fn a_peer_is_reached_and_its_tier_named() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("127.0.0.1:99 cannot be reached: "), "{text}");
+}
+
+/// Which way it takes for long messages, once it has had some.
+#[test]
+fn what_a_peer_has_found_out_of_long_messages_is_told() {
+    const LEN: usize = 64 << 10;
+    let node = Node::new();
+    let (mut sender, mut receiver) = (port(&node), port(&node));
+    for number in 0..40 {
+        receiver.post(1, vec![0; LEN], number).unwrap();
+        let to = receiver.address();
+        sender.send(to, 1, vec![7; LEN], number).unwrap();
+        let mut is_received = false;
+        while !is_received {
+            sender.poll(bcl::Which::Any).unwrap();
+            let event = receiver.poll(bcl::Which::Any).unwrap();
+            is_received = matches!(event, Some(bcl::Event::Received { .. }));
+        }
+    }
+    // Who sleeps shows before what it knows.
+    let nothing = receiver.wait(bcl::Which::Any, Some(std::time::Duration::from_millis(1)));
+    assert!(nothing.unwrap().is_none());
+    let mut command = node.bcl(&["info", &receiver.address().to_string()]);
+    command.env("BCL_NODE", "127.0.0.1");
+    let output = common::finish(command.spawn().unwrap());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let copies = text.lines().find(|line| line.starts_with("copies"));
+    assert!(
+        copies.is_some_and(|line| line.contains("from 64 KiB ")),
+        "{text}"
+    );
 }

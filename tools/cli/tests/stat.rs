@@ -169,3 +169,41 @@ fn a_node_without_ports_is_no_error_but_a_wrong_address_is() {
     );
     assert_eq!(node.run(&["stat", "nonsense"]).status.code(), Some(2));
 }
+
+/// Two processes that exchange long messages find out which way is the quickest, and show it.
+#[test]
+fn the_ways_of_long_messages_are_shown_with_what_they_cost() {
+    let node = Node::new();
+    let arguments = [
+        "perf",
+        "latency",
+        "--size",
+        "64K",
+        "--iterations",
+        "100000000",
+    ];
+    let child = node.bcl(&arguments).spawn().unwrap();
+    let classes = loop {
+        let lines = objects(&node.succeed(&["stat", "--copies", "--json"]));
+        if lines.iter().any(|line| line["takes"].is_string()) {
+            break lines;
+        }
+        std::thread::yield_now();
+    };
+    let line = classes
+        .iter()
+        .find(|line| line["takes"].is_string())
+        .unwrap();
+    assert_eq!(line["from_kib"], 64);
+    assert!(
+        line["shared_memory_gb_per_s"].as_f64().unwrap() > 0.0,
+        "{line}"
+    );
+    let port = line["port"].as_str().unwrap();
+    let table = node.succeed(&["stat", "--copies", port]);
+    assert!(
+        table.lines().count() >= 2 && table.contains("takes"),
+        "{table}"
+    );
+    end(child);
+}

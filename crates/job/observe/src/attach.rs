@@ -8,6 +8,7 @@ use bcl_node::{Folder, JobKey, fdpass, peer_credentials};
 use bcl_os::memfd;
 use bcl_os::ready::wait_for;
 use bcl_os::sync::Ordering;
+use bcl_tier::CopyCost;
 use bcl_tier::page::{Connection, Counter, Identity, PAGE_LEN, Page};
 use bcl_types::Address;
 
@@ -68,6 +69,11 @@ impl Attached {
     /// Its connections to other nodes.
     pub fn connections(&self) -> impl Iterator<Item = Connection> + '_ {
         self.page.connections()
+    }
+
+    /// What the ways that long messages take within the node have cost its process, for each class of lengths.
+    pub fn copy_costs(&self) -> impl Iterator<Item = CopyCost> + '_ {
+        self.page.copy_costs()
     }
 
     /// Whether the port sleeps at this moment.

@@ -8,4 +8,5 @@ mod numbers;
 
 pub use attach::{Attached, StatError, attach};
 pub use bcl_tier::page::{Connection, Counter, CounterKind, Identity};
+pub use bcl_tier::{CopyCost, CopyWay};
 pub use numbers::Numbers;

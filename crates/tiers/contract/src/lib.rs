@@ -14,6 +14,7 @@
 //! - [`exit`]: last words of a process that exits.
 
 mod background;
+mod copies;
 pub mod exit;
 pub mod handles;
 mod open;
@@ -28,6 +29,7 @@ mod upcalls;
 mod window;
 
 pub use background::{Background, Body, Mailbox, without_signals};
+pub use copies::{COPY_CLASSES, CopyCost, CopyWay, copy_class};
 pub use handles::{Arrival, LinkInfo, MessageId, NormalSend, Source, SystemHandle, Target};
 pub use open::{Claim, OpenError, Opening, PortConfig};
 pub use peer_keys::PeerKeys;

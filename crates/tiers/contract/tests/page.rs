@@ -55,6 +55,18 @@ fn a_page_lies_as_the_specification_says() {
             .store(u64::from(window), Ordering::Relaxed);
         assert_eq!(word(&bytes, at), u64::from(window));
     }
+    page.tell_copy_cost(0, [1, 2, 3]);
+    page.tell_copy_cost(11, [4, 5, 6]);
+    page.tell_copy_cost(12, [7, 7, 7]);
+    for (at, ps_per_kib) in [(3072, 1), (3080, 3), (3204, 4), (3212, 6), (3216, 0)] {
+        assert_eq!(half_word(&bytes, at), ps_per_kib);
+    }
+    let told: Vec<_> = page.copy_costs().collect();
+    assert_eq!(told.len(), 12);
+    assert_eq!(
+        (told[11].from_kib, told[11].ps_per_kib),
+        (16_384, [4, 5, 6])
+    );
 }
 
 #[test]

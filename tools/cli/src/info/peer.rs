@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use bcl::{Address, Event, OpError, Port, Which};
+use bcl::{Address, Device, Event, Folder, OpError, Port, Which};
+use bcl_observe::attach;
 
 use super::{Fact, fact};
 use crate::failure::{Failure, Result};
@@ -41,9 +42,22 @@ pub fn facts(peer: Address) -> Result<Vec<Fact>> {
     let peers = port.peers();
     let known = peers.iter().find(|known| known.address == peer);
     let known = known.ok_or_else(|| Failure::new(format!("{peer} has answered and gone")))?;
-    Ok(vec![
+    let mut facts = vec![
         fact("peer", peer.to_string(), ""),
         fact("tier", known.device.name(), known.copy.clone()),
         fact("connect_us", connect_us, "until the first answer"),
-    ])
+    ];
+    if known.device == Device::Shm {
+        facts.extend(copies(peer));
+    }
+    Ok(facts)
+}
+
+/// Which way the peer has found to be the quickest for long messages that it receives.
+fn copies(peer: Address) -> Option<Fact> {
+    let folder = Folder::open(Folder::default_path()).ok()?;
+    let seen = attach(&folder, peer).ok()?;
+    let costs = seen.copy_costs().filter(|cost| cost.best().is_some());
+    let costs: Vec<_> = costs.map(|cost| cost.to_string()).collect();
+    (!costs.is_empty()).then(|| fact("copies", costs, "as its process has measured"))
 }

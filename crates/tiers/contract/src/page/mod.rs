@@ -5,6 +5,7 @@
 mod connection;
 mod counter;
 
+use crate::copies::{COPY_CLASSES, CopyCost, CopyWay};
 use bcl_os::mapping::Mapping;
 use bcl_os::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -21,6 +22,9 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"BCLPORT\0");
 pub const WINDOW_EPOCHS: usize = 256;
 /// Connections to other nodes that a port describes.
 pub const CONNECTIONS: usize = 60;
+
+/// What each way to copy has cost for each class of messages.
+type CopyCosts = [[AtomicU32; CopyWay::ALL.len()]; COPY_CLASSES];
 
 #[repr(C)]
 struct ConnectionEntry([AtomicU64; 16]);
@@ -56,7 +60,8 @@ struct Layout {
     counters: [AtomicU64; COUNTER_SLOTS],
     _pad3: [u64; 32],
     window_epochs: [AtomicU64; WINDOW_EPOCHS],
-    _pad4: [u64; 128],
+    copy_costs: CopyCosts,
+    _pad4: [u64; 110],
     connections: [ConnectionEntry; CONNECTIONS],
 }
 
@@ -146,6 +151,24 @@ impl Page {
                 Connection::from_words(std::array::from_fn(load))
             })
             .filter(|connection| connection.node != 0)
+    }
+
+    /// Tells what messages of this class have cost by each way, in picoseconds for a KiB; 0: not known ([SHM-5.5]).
+    pub fn tell_copy_cost(&self, class: usize, ps_per_kib: [u32; CopyWay::ALL.len()]) {
+        if let Some(words) = self.layout().copy_costs.get(class) {
+            for (word, ps) in words.iter().zip(ps_per_kib) {
+                word.store(ps, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What the owner has told of that.
+    pub fn copy_costs(&self) -> impl Iterator<Item = CopyCost> + '_ {
+        let classes = self.layout().copy_costs.iter().enumerate();
+        classes.map(|(class, words)| {
+            let load = |word: &AtomicU32| word.load(Ordering::Relaxed);
+            CopyCost::of(class, words.each_ref().map(load))
+        })
     }
 
     /// Changes whenever memory is bound to an open channel of this number, or taken away, or to one that shares its word; 0

@@ -23,6 +23,7 @@ use super::link::Link;
 use super::peer::Peer;
 use super::peers::Peers;
 use super::stage::Stages;
+use super::ways;
 use crate::service::{Service, ShmShared};
 
 /// Polls between two looks at the peers that were quiet, when others keep the port busy.
@@ -340,6 +341,7 @@ impl Tier for ShmPort {
 
     fn publish(&self, depths: &mut Depths) {
         depths.peer_memory_bytes += self.stages.len_bytes();
+        ways::show(&self.port.page);
         for peer in self.peers.all() {
             depths.pending_sends += peer.pending();
             depths.unexpected += peer.incoming.unexpected();

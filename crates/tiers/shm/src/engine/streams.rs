@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bcl_rings::Corrupt;
-use bcl_tier::Target;
+use bcl_tier::{CopyWay, Target};
 
 use super::outgoing::DEFERRED_MAX;
 use super::transfer::Payload;
-use super::ways::Way;
 
 /// Looks at a stream that stands still before one at the clock.
 const LOOKS_PER_CLOCK: u32 = 16;
@@ -24,7 +23,7 @@ pub struct StreamIn {
     /// Whether the kernel may copy it if the sender does not stream.
     pub has_alternative: bool,
     /// If it is measured: which way it comes, and from when.
-    pub begun: Option<(Way, Mark)>,
+    pub begun: Option<(CopyWay, Mark)>,
 }
 
 /// A moment, and what had come of all streams by then.

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use bcl_os::mapping::Mapping;
 use bcl_rings::Corrupt;
-use bcl_tier::Target;
+use bcl_tier::{CopyWay, Target};
 use bcl_types::{Cause, OpError};
 use rustix::io::Errno;
 
 use super::link::Link;
 use super::remote::Remote;
 use super::streams::{self, StreamIn, Streams};
-use super::ways::{self, Choice, Ways};
+use super::ways::{Choice, Ways};
 use crate::cma::ReadError;
 use crate::own_memory;
 use crate::service::CopyMode;
@@ -163,7 +163,7 @@ impl Transfers {
                 });
                 return Begun::NeedsStream {
                     number,
-                    is_past_caches: way == ways::Way::PastCaches,
+                    is_past_caches: way == CopyWay::PastCaches,
                 };
             }
         };
@@ -204,8 +204,8 @@ impl Transfers {
         let ways = self.ways.get_or_insert_default();
         let choice = ways.choose(payload.len_bytes as usize, has_alternative);
         match choice.way {
-            ways::Way::Kernel => Ok((by_kernel(), choice.is_measured)),
-            ways::Way::Caches | ways::Way::PastCaches => Err(Missing::Stream {
+            CopyWay::Kernel => Ok((by_kernel(), choice.is_measured)),
+            CopyWay::Caches | CopyWay::PastCaches => Err(Missing::Stream {
                 has_alternative,
                 choice,
             }),
@@ -310,7 +310,7 @@ impl Transfers {
     fn end(&mut self, pull: Pull, result: Result<(), OpError>) -> Begun {
         let total = pull.payload.len_bytes as usize;
         if let (Ok(()), Some(took), Some(ways)) = (result, pull.took, &mut self.ways) {
-            ways.took(ways::Way::Kernel, total, total as u64, took);
+            ways.took(CopyWay::Kernel, total, total as u64, took);
         }
         if let Some(come) = pull.come {
             self.streams.supersede(pull.number, total - come);

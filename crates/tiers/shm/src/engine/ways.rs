@@ -8,14 +8,12 @@
 //!
 //! What a process has found out is where its next connection begins.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use bcl_os::sync::{AtomicU32, Ordering};
+use bcl_tier::page::Page;
+use bcl_tier::{COPY_CLASSES, CopyCost, CopyWay as Way, copy_class};
 
-/// Messages of this length and more are told apart: one class for each doubling.
-const SHORTEST_LOG: u32 = 13;
-const CLASSES: usize = 12;
 /// Measurements before a way is known.
 const ENOUGH: u32 = 5;
 /// Once all are, messages of which one is measured.
@@ -35,17 +33,7 @@ const PATIENCE_MAX: Duration = Duration::from_millis(1);
 /// The same before that is known.
 const FIRST_PATIENCE: Duration = Duration::from_micros(50);
 
-/// How the bytes of a long message come that do not lie in a DMA buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// The kernel copies them, for the receiver.
-    Kernel,
-    /// Through shared memory: both ends copy, by the caches.
-    Caches,
-    /// The same, and the sender writes past the caches.
-    PastCaches,
-}
-
+/// In the order in which they are tried.
 const WAYS: [Way; 3] = [Way::Caches, Way::PastCaches, Way::Kernel];
 
 /// What to do with a message.
@@ -59,7 +47,7 @@ pub struct Choice {
 /// What is known of the ways to one peer.
 #[derive(Debug)]
 pub struct Ways {
-    classes: Box<[Class; CLASSES]>,
+    classes: Box<[Class; COPY_CLASSES]>,
     /// Streams in a row that the sender let stand still.
     stood_still: u32,
     /// Messages until it is asked to stream again.
@@ -82,8 +70,8 @@ struct Cost {
 }
 
 /// Of each class, what was measured last in this process of each [`Way`], in their order.
-static REMEMBERED: [[AtomicU32; WAYS.len()]; CLASSES] =
-    [const { [const { AtomicU32::new(0) }; WAYS.len()] }; CLASSES];
+static REMEMBERED: [[AtomicU32; WAYS.len()]; COPY_CLASSES] =
+    [const { [const { AtomicU32::new(0) }; WAYS.len()] }; COPY_CLASSES];
 
 impl Default for Ways {
     fn default() -> Self {
@@ -109,12 +97,12 @@ impl Ways {
                 is_measured: false,
             };
         }
-        self.classes[class_of(len_bytes)].choose(by_kernel)
+        self.classes[copy_class(len_bytes)].choose(by_kernel)
     }
 
     /// So long did `len_bytes` take, of a message of `message_bytes`.
     pub fn took(&mut self, way: Way, message_bytes: usize, len_bytes: u64, time: Duration) {
-        let class = class_of(message_bytes);
+        let class = copy_class(message_bytes);
         let cost = &mut self.classes[class].costs[way as usize];
         cost.add(len_bytes, time);
         REMEMBERED[class][way as usize].store(cost.ps_per_kib, Ordering::Relaxed);
@@ -135,7 +123,7 @@ impl Ways {
 
     /// How long a stream of `len_bytes` may stand still before the kernel is to copy what is left.
     pub fn patience(&self, len_bytes: usize) -> Duration {
-        let Class { costs, .. } = self.classes[class_of(len_bytes)];
+        let Class { costs, .. } = self.classes[copy_class(len_bytes)];
         if !costs.iter().all(|cost| cost.is_known()) {
             return FIRST_PATIENCE;
         }
@@ -147,26 +135,22 @@ impl Ways {
 
     /// What was found out, for people.
     pub fn describe(&self) -> String {
-        let mut text = String::new();
-        for (log, class) in (SHORTEST_LOG..).zip(self.classes.iter()) {
-            let known: Vec<_> = WAYS
-                .into_iter()
-                .map(|way| (way, class.cost(way)))
-                .filter(|(_, cost)| cost.ps_per_kib > 0)
-                .collect();
-            if known.len() < 2 {
-                continue;
-            }
-            let rates: Vec<_> = known
-                .iter()
-                .map(|(way, cost)| format!("{} {:.1}", way.name(), cost.gb_per_s()))
-                .collect();
-            let kib = 1_u32 << (log - 10);
-            let (best, rates) = (class.best(true).name(), rates.join(", "));
-            write!(text, "; from {kib} KiB {best} (GB/s: {rates})")
-                .expect("a String takes all that is written to it");
-        }
-        text
+        let costs = (0..).zip(self.classes.iter()).map(|(class, of)| {
+            let ps_per_kib = of.costs.map(|cost| cost.ps_per_kib);
+            CopyCost::of(class, ps_per_kib).to_string()
+        });
+        costs
+            .filter(|text| !text.is_empty())
+            .map(|text| format!("; {text}"))
+            .collect()
+    }
+}
+
+/// Shows what this process has found out last to those who read its ports' pages.
+pub fn show(page: &Page) {
+    for (class, costs) in REMEMBERED.iter().enumerate() {
+        let load = |cost: &AtomicU32| cost.load(Ordering::Relaxed);
+        page.tell_copy_cost(class, costs.each_ref().map(load));
     }
 }
 
@@ -228,16 +212,6 @@ fn permitted(by_kernel: bool) -> impl Iterator<Item = Way> {
         .filter(move |way| by_kernel || *way != Way::Kernel)
 }
 
-impl Way {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Kernel => "single copy",
-            Self::Caches => "shared memory",
-            Self::PastCaches => "past the caches",
-        }
-    }
-}
-
 impl Cost {
     /// What another connection has found out is worth a few measurements of our own, not all.
     fn recall(remembered: &AtomicU32) -> Self {
@@ -267,15 +241,6 @@ impl Cost {
         };
         self.measured = (self.measured + 1).min(ENOUGH);
     }
-
-    fn gb_per_s(self) -> f64 {
-        1024.0 * 1e3 / f64::from(self.ps_per_kib)
-    }
-}
-
-fn class_of(len_bytes: usize) -> usize {
-    let log = len_bytes.max(1).ilog2();
-    (log.saturating_sub(SHORTEST_LOG) as usize).min(CLASSES - 1)
 }
 
 #[cfg(test)]
@@ -443,10 +408,8 @@ mod tests {
         let text = ways.describe();
         assert_eq!(
             text,
-            "; from 64 KiB shared memory (GB/s: shared memory 4.7, past the caches 2.2, single copy 1.3)"
+            "; from 64 KiB shared memory (GB/s: single copy 1.3, shared memory 4.7, past the caches 2.2)"
         );
         assert_eq!(ways.patience(LEN * 2), FIRST_PATIENCE);
-        assert_eq!(class_of(0), class_of(16 << 10) - 1);
-        assert_eq!(class_of(usize::MAX), CLASSES - 1);
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! The numbers lie in memory that each port shows to everybody; reading them disturbs nobody.
 
+mod connections;
+mod copies;
+
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bcl::{Address, Device, Folder, NodeId};
+use bcl::{Address, Folder};
 use bcl_observe::{Attached, Counter, CounterKind, Numbers, attach};
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -31,11 +34,15 @@ pub struct Arguments {
     /// by cause.
     #[arg(long, conflicts_with_all = ["all", "watch"])]
     connections: bool,
+    /// How long messages are copied within the node, one line for each class of lengths of a port, instead of the ports: what
+    /// each way has cost its process lately, as far as it has tried. It takes the quickest.
+    #[arg(long, conflicts_with_all = ["all", "watch", "connections"])]
+    copies: bool,
     /// What the node's agent (bcld) tells: its ports, and the interface program's counters by cause.
-    #[arg(long, conflicts_with_all = ["all", "watch", "connections", "ports"])]
+    #[arg(long, conflicts_with_all = ["all", "watch", "connections", "copies", "ports"])]
     agent: bool,
     /// The same in the text format of Prometheus, for node_exporter's textfile collector.
-    #[arg(long, conflicts_with_all = ["all", "watch", "connections", "ports", "json", "agent"])]
+    #[arg(long, conflicts_with_all = ["all", "watch", "connections", "copies", "ports", "json", "agent"])]
     prometheus: bool,
     /// Print one JSON object a line and port.
     #[arg(long)]
@@ -75,7 +82,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return Err(Failure::new("not all of the ports asked for could be read"));
     }
     if arguments.connections {
-        return connections(&watched, arguments.json);
+        return connections::show(&watched, arguments.json);
+    }
+    if arguments.copies {
+        return copies::show(&watched, arguments.json);
     }
     let totals = watched.ports.iter();
     let totals: Vec<_> = totals
@@ -104,79 +114,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         show(arguments, &watched, &rates, "_per_s")?;
         watched.update(&folder, arguments)?;
     }
-}
-
-/// Each port's connections to other nodes, as the port has described them last.
-fn connections(watched: &Watched, as_json: bool) -> Result<()> {
-    if !as_json {
-        output::line(format_args!(
-            "{:<21} {:<21} {:<6} {:>12} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
-            "port",
-            "peer",
-            "device",
-            "rtt us",
-            "window",
-            "in flight",
-            "packets out",
-            "packets in",
-            "sent again",
-            "datagram",
-            "bad check",
-            "doubled",
-            "too early",
-            "no room",
-            "unreliable"
-        ))?;
-    }
-    for (address, port) in &watched.ports {
-        for connection in port.connections() {
-            let node = NodeId(connection.node.into());
-            let peer = Address {
-                node,
-                port: connection.port,
-            };
-            let device = connection.device.map(Device::name);
-            let round_trip_us = connection.round_trip_ns as f64 / 1e3;
-            if as_json {
-                output::json(&json!({
-                    "port": address.to_string(),
-                    "peer": peer.to_string(),
-                    "device": device,
-                    "round_trip_us": round_trip_us,
-                    "congestion_window_packets": connection.congestion_window_packets,
-                    "in_flight_packets": connection.in_flight_packets,
-                    "packets_out": connection.packets_out,
-                    "packets_in": connection.packets_in,
-                    "retransmits": connection.retransmits,
-                    "datagram_bytes": connection.datagram_bytes,
-                    "drop_check": connection.drop_check,
-                    "drop_duplicate": connection.drop_duplicate,
-                    "drop_beyond": connection.drop_beyond,
-                    "drop_room": connection.drop_room,
-                    "drop_unreliable": connection.drop_unreliable,
-                }))?;
-                continue;
-            }
-            output::line(format_args!(
-                "{:<21} {:<21} {:<6} {round_trip_us:>12.1} {:>8} {:>9} {:>12} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10}",
-                address.to_string(),
-                peer.to_string(),
-                device.unwrap_or("?"),
-                connection.congestion_window_packets,
-                connection.in_flight_packets,
-                connection.packets_out,
-                connection.packets_in,
-                connection.retransmits,
-                connection.datagram_bytes,
-                connection.drop_check,
-                connection.drop_duplicate,
-                connection.drop_beyond,
-                connection.drop_room,
-                connection.drop_unreliable,
-            ))?;
-        }
-    }
-    Ok(())
 }
 
 fn parse_pause(text: &str) -> std::result::Result<Duration, String> {
