@@ -130,8 +130,7 @@ impl Drivers {
         let _off = cancel::Off::new();
         let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let left = || until.map(|until| until.saturating_duration_since(Instant::now()));
-        let mut waiter = Waiter::new();
-        waiter.start();
+        let mut waiter = Waiter::default();
         loop {
             self.drive();
             if let Some(found) = look() {
@@ -140,7 +139,7 @@ impl Drivers {
             if left().is_some_and(|left| left.is_zero()) {
                 return Ok(None);
             }
-            if waiter.after_empty_poll(|| true) != Advice::Sleep {
+            if waiter.after_empty_poll(self.courtesy.core(), || true) != Advice::Sleep {
                 continue;
             }
             let bed = self.bed()?;
@@ -155,7 +154,7 @@ impl Drivers {
             if found.is_some() {
                 return Ok(found);
             }
-            waiter.start();
+            waiter = Waiter::default();
         }
     }
 

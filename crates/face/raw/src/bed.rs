@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bcl_os::wait::Core;
 use bcl_tier::{Shared, WaitSet};
 
 use crate::error::Error;
@@ -14,16 +15,27 @@ pub struct Bed {
     shared: Arc<Shared>,
     /// More than the bell, if there is more.
     wait_set: Option<Arc<dyn WaitSet>>,
+    core: Arc<Core>,
 }
 
 impl Bed {
     pub(crate) fn new(shared: Arc<Shared>, wait_set: Option<Arc<dyn WaitSet>>) -> Self {
-        Self { shared, wait_set }
+        Self {
+            shared,
+            wait_set,
+            core: Arc::default(),
+        }
     }
 
     /// What peers and the background threads share with the port.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// What the waits so far have found out about the core that they ran on.
+    #[inline]
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
     }
 
     /// A descriptor that is readable while something may have come.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bcl_os::wait::{Advice, Waiter};
+use bcl_tier::page::Counter;
 
 use crate::bed::Bed;
 use crate::deadline::Deadline;
@@ -38,11 +39,14 @@ pub fn wait_unlocked<P: HasPort, T, E: From<Error>>(
     mut look: impl FnMut(&mut P) -> Result<Option<T>, E>,
 ) -> Result<Option<T>, E> {
     let mut deadline = Deadline::after(timeout);
-    let mut waiter = Waiter::new();
-    waiter.start();
+    let mut waiter = Waiter::default();
+    let mut has_yielded = false;
     loop {
         let (mut found, mut expecting) = (Ok(None), false);
         locked(&mut |shared| {
+            if std::mem::take(&mut has_yielded) {
+                shared.port().count(Counter::Yields);
+            }
             found = look(shared);
             expecting = shared.port().expects_completions();
         });
@@ -52,13 +56,14 @@ pub fn wait_unlocked<P: HasPort, T, E: From<Error>>(
         if deadline.is_now() {
             return Ok(None);
         }
-        let advice = waiter.after_empty_poll(|| expecting);
+        let advice = waiter.after_empty_poll(bed.core(), || expecting);
         if advice == Advice::Again {
             continue;
         }
         if deadline.is_over() {
             return Ok(None);
         }
+        has_yielded = advice == Advice::Yielded;
         if advice == Advice::Sleep {
             let mut asleep = false;
             locked(&mut |shared| asleep = shared.port().enter_sleep(which));
@@ -67,7 +72,7 @@ pub fn wait_unlocked<P: HasPort, T, E: From<Error>>(
                 locked(&mut |shared| shared.port().leave_sleep());
                 slept?;
             }
-            waiter.start();
+            waiter = Waiter::default();
         }
     }
 }

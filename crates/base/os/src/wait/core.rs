@@ -18,29 +18,32 @@ const SHARED_CORE_NS: u64 = 900;
 /// Yields in a row that come back at once before a shared core is believed to be ours again.
 const QUIET_YIELDS: u32 = 16;
 
-/// Whether this process shares its core, as far as its yields have told.
+/// Whether this process shares its core, as far as its yields have told. Threads may share it.
 #[derive(Debug)]
 pub struct Core {
     /// Yields in a row that came back at once; [`QUIET_YIELDS`] if the core is believed to be ours.
     quiet_yields: AtomicU32,
 }
 
-impl Core {
-    pub fn new() -> Self {
+impl Default for Core {
+    /// Believed to be free until measured otherwise.
+    fn default() -> Self {
         Self {
             quiet_yields: AtomicU32::new(QUIET_YIELDS),
         }
     }
+}
 
+impl Core {
     #[inline]
-    pub fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         self.quiet_yields.load(Ordering::Relaxed) < QUIET_YIELDS
     }
 
     /// Whether the core is to be given away after so many polls in vain, one after the other. Since the first of them, or one of
     /// the first, so much time has passed, which is asked now and then.
     #[inline]
-    pub fn is_enough(&self, polls: u32, passed: impl FnOnce() -> Duration) -> bool {
+    pub(super) fn is_enough(&self, polls: u32, passed: impl FnOnce() -> Duration) -> bool {
         if !self.is_shared() {
             return polls >= POLLS_PER_PROBE;
         }
@@ -48,7 +51,7 @@ impl Core {
     }
 
     #[cold]
-    pub fn give_away(&self) {
+    pub(super) fn give_away(&self) {
         let before = Instant::now();
         std::thread::yield_now();
         self.learn(before.elapsed().as_nanos() as u64);
@@ -69,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_shared_core_is_given_away_sooner_and_soonest_if_polls_are_slow() {
-        let core = Core::new();
+        let core = Core::default();
         let polls = |passed: Duration| (1..).find(|polls| core.is_enough(*polls, || passed));
         assert_eq!(polls(TURN_MAX), Some(POLLS_PER_PROBE));
         core.learn(SHARED_CORE_NS + 1);
@@ -79,7 +82,7 @@ mod tests {
 
     #[test]
     fn one_slow_yield_is_believed_and_several_fast_ones_take_it_back() {
-        let core = Core::new();
+        let core = Core::default();
         core.learn(SHARED_CORE_NS + 1);
         assert!(core.is_shared());
         for _ in 1..QUIET_YIELDS {

@@ -27,11 +27,16 @@ impl Courtesy {
     /// Believes that the core is free until measured otherwise.
     pub fn new() -> Self {
         Self {
-            core: Core::new(),
+            core: Core::default(),
             polls: AtomicU32::new(0),
             since_ns: AtomicU64::new(0),
             began: Instant::now(),
         }
+    }
+
+    /// What has been found out about the core, for those who wait and say so.
+    pub fn core(&self) -> &Core {
+        &self.core
     }
 
     /// Called after each poll that found something.

@@ -9,9 +9,8 @@ mod courtesy;
 
 use std::time::{Duration, Instant};
 
+pub use self::core::Core;
 pub use courtesy::Courtesy;
-
-use self::core::Core;
 
 /// Sleep after this long on a core of our own. Waking up costs 26-77 us, so polling not much longer than
 /// that loses little against knowing the future.
@@ -31,57 +30,33 @@ pub enum Advice {
     Sleep,
 }
 
-/// Remembers between waits whether this process shares its core.
-#[derive(Debug)]
+/// One wait.
+#[derive(Debug, Default)]
 pub struct Waiter {
-    core: Core,
     /// Since the wait began, or the core was given away.
     polls: u32,
     polls_since: Option<Instant>,
     since: Option<Instant>,
 }
 
-impl Default for Waiter {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Waiter {
-    /// Believes that the core is free until measured otherwise.
-    pub fn new() -> Self {
-        Self {
-            core: Core::new(),
-            polls: 0,
-            polls_since: None,
-            since: None,
-        }
-    }
-
-    /// Begins a new wait.
-    #[inline]
-    pub fn start(&mut self) {
-        (self.polls, self.polls_since) = (0, None);
-        self.since = None;
-    }
-
     /// Called after each poll that found nothing. `expecting`: operations of ours are under way.
     #[inline]
-    pub fn after_empty_poll(&mut self, expecting: impl FnOnce() -> bool) -> Advice {
+    pub fn after_empty_poll(&mut self, core: &Core, expecting: impl FnOnce() -> bool) -> Advice {
         self.polls += 1;
         let since = &mut self.polls_since;
         let passed = || since.get_or_insert_with(Instant::now).elapsed();
-        if self.core.is_enough(self.polls, passed) {
+        if core.is_enough(self.polls, passed) {
             (self.polls, self.polls_since) = (0, None);
-            return self.give_way(expecting());
+            return self.give_way(core, expecting());
         }
         Advice::Again
     }
 
-    fn give_way(&mut self, expecting: bool) -> Advice {
+    fn give_way(&mut self, core: &Core, expecting: bool) -> Advice {
         let before = Instant::now();
         let waited = before.duration_since(*self.since.get_or_insert(before));
-        let limit = match (self.core.is_shared(), expecting) {
+        let limit = match (core.is_shared(), expecting) {
             (false, true) => EXPECTING_LIMIT,
             (false, false) => SPIN_LIMIT,
             (true, _) => YIELD_LIMIT,
@@ -89,7 +64,7 @@ impl Waiter {
         if waited > limit {
             return Advice::Sleep;
         }
-        self.core.give_away();
+        core.give_away();
         Advice::Yielded
     }
 }
@@ -101,19 +76,30 @@ mod tests {
     #[test]
     fn every_wait_ends_in_sleep() {
         for yield_ns in [0, u64::MAX] {
-            let mut waiter = Waiter::new();
-            waiter.core.learn(yield_ns);
-            waiter.start();
-            while waiter.after_empty_poll(|| false) != Advice::Sleep {}
+            let (core, mut waiter) = (Core::default(), Waiter::default());
+            core.learn(yield_ns);
+            while waiter.after_empty_poll(&core, || false) != Advice::Sleep {}
         }
     }
 
     #[test]
     fn a_free_core_is_not_given_away_at_once() {
-        let mut waiter = Waiter::new();
-        waiter.start();
+        let (core, mut waiter) = (Core::default(), Waiter::default());
         for _ in 1..256 {
-            assert_eq!(waiter.after_empty_poll(|| false), Advice::Again);
+            assert_eq!(waiter.after_empty_poll(&core, || false), Advice::Again);
         }
+    }
+
+    /// Else each wait would begin with polls on which others wait.
+    #[test]
+    fn what_one_wait_has_learnt_of_the_core_holds_for_the_next() {
+        let core = Core::default();
+        core.learn(u64::MAX);
+        let polls = |mut waiter: Waiter| {
+            (1..).find(|_| waiter.after_empty_poll(&core, || false) != Advice::Again)
+        };
+        assert!(polls(Waiter::default()) < Some(256));
+        core.learn(u64::MAX);
+        assert!(polls(Waiter::default()) < Some(256));
     }
 }

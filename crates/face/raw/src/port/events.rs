@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use bcl_os::bell;
-use bcl_os::wait::Advice;
+use bcl_os::wait::{Advice, Waiter};
 use bcl_tier::SystemHandle;
 use bcl_tier::page::Counter;
 
@@ -130,7 +130,7 @@ impl<M: Matcher> RawPort<M> {
         timeout: Option<Duration>,
     ) -> Result<Option<Event>, Error> {
         let mut deadline = Deadline::after(timeout);
-        self.waiter.start();
+        let mut waiter = Waiter::default();
         loop {
             self.check()?;
             if let Some(event) = self.poll_once(which) {
@@ -143,7 +143,8 @@ impl<M: Matcher> RawPort<M> {
                 return Ok(None);
             }
             let state = &self.state;
-            match self.waiter.after_empty_poll(|| state.expects_completions()) {
+            let core = self.tiers.bed().core();
+            match waiter.after_empty_poll(core, || state.expects_completions()) {
                 Advice::Again => {}
                 Advice::Yielded => {
                     self.count(Counter::Yields);
@@ -162,7 +163,7 @@ impl<M: Matcher> RawPort<M> {
                         self.wake();
                         slept?;
                     }
-                    self.waiter.start();
+                    waiter = Waiter::default();
                 }
             }
         }

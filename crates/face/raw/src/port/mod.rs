@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use bcl_os::bell;
 use bcl_os::sync::{AtomicU64, Ordering, bump};
-use bcl_os::wait::Waiter;
 use bcl_tier::page::Counter;
 use bcl_tier::{LinkInfo, PIECES_MAX, Piece, Pieces};
 use bcl_types::Address;
@@ -41,7 +40,6 @@ const LINGER: Duration = Duration::from_secs(3);
 pub struct RawPort<M: Matcher = Channels> {
     tiers: PortTiers,
     state: State<M>,
-    waiter: Waiter,
     generation: u64,
     closed: bool,
     polls: u32,
@@ -57,7 +55,6 @@ impl<M: Matcher> RawPort<M> {
         Self {
             tiers,
             state: State::new(next_number(), matcher),
-            waiter: Waiter::new(),
             generation: bcl_os::process::generation(),
             closed: false,
             polls: 0,
@@ -67,7 +64,7 @@ impl<M: Matcher> RawPort<M> {
         }
     }
 
-    fn count(&self, counter: Counter) {
+    pub(crate) fn count(&self, counter: Counter) {
         bump(self.tiers.shared().page.counter(counter), 1);
     }
 
