@@ -49,6 +49,8 @@ pub(crate) struct Shared<T> {
     inside: Option<T>,
     /// Threads that wait for the object without the lock.
     guests: usize,
+    /// A thread waits until they have left. To tell it is a system call, even if there is none, and waits come by the million.
+    is_emptied: bool,
 }
 
 impl<T: Inside> Handle<T> {
@@ -64,6 +66,7 @@ impl<T: Inside> Handle<T> {
                 Lock::Threads(Mutex::new(Shared {
                     inside: Some(inside),
                     guests: 0,
+                    is_emptied: false,
                 }))
             },
             left: Condvar::new(),
@@ -160,6 +163,7 @@ impl<T: Inside> Handle<T> {
             Lock::Threads(mutex) => {
                 let mut shared = lock(mutex);
                 shared.inside.as_mut().ok_or_else(closed::<T>)?.close()?;
+                shared.is_emptied = true;
                 let mut shared = self
                     .left
                     .wait_while(shared, |shared| shared.guests > 0)
@@ -178,8 +182,11 @@ pub(crate) struct Guest<'a, T: Inside>(&'a Handle<T>);
 impl<T: Inside> Drop for Guest<'_, T> {
     fn drop(&mut self) {
         if let Lock::Threads(mutex) = &self.0.lock {
-            lock(mutex).guests -= 1;
-            self.0.left.notify_all();
+            let mut shared = lock(mutex);
+            shared.guests -= 1;
+            if shared.is_emptied {
+                self.0.left.notify_all();
+            }
         }
     }
 }
