@@ -1,5 +1,5 @@
-//! A dissemination barrier: in each step everyone tells the one twice as far away as before, and waits
-//! to be told; after log2 of their number everyone knows of everyone.
+//! A barrier by recursive doubling, as MPI libraries have it: in each step everyone exchanges a message with the one whose
+//! number differs in the next bit; after log2 of their number everyone knows of everyone.
 
 use std::time::Instant;
 
@@ -33,6 +33,7 @@ struct Barrier<'a> {
 
 impl<'a> Barrier<'a> {
     fn new(player: &'a mut Player) -> Self {
+        debug_assert!(player.ranks.is_power_of_two());
         Self {
             passed: 0,
             heard_from: vec![0; player.ranks],
@@ -45,9 +46,9 @@ impl<'a> Barrier<'a> {
         self.passed += 1;
         let mut distance = 1;
         while distance < ranks {
-            let next = self.player.address_of((rank + distance) % ranks);
-            self.player.send(next, &[])?;
-            self.hear_from((rank + ranks - distance) % ranks)?;
+            let partner = rank ^ distance;
+            self.player.send(self.player.address_of(partner), &[])?;
+            self.hear_from(partner)?;
             distance *= 2;
         }
         Ok(())
