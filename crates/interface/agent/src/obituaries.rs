@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_port_whose_process_lives_on_was_closed() {
-        let (mut child, pidfd) = child("sleep 60");
+        let (mut child, pidfd) = child("exec sleep 60");
         let (of, socket) = deceased(Some(pidfd));
         assert_eq!(told(of, &socket), [Cause::Closed; 5]);
         child.kill().unwrap();
