@@ -36,7 +36,12 @@ impl Effort {
             Kind::Barrier => 20_000,
             Kind::SystemCalls => 100_000,
             Kind::Memory { .. } => 10,
-            Kind::Idle | Kind::Pairs | Kind::Program(_) | Kind::Hpcc { .. } | Kind::BySize(_) => 1,
+            Kind::Idle
+            | Kind::Pairs
+            | Kind::Streams { .. }
+            | Kind::Program(_)
+            | Kind::Hpcc { .. }
+            | Kind::BySize(_) => 1,
         };
         (full / self.quicker() / self.slower).max(1)
     }

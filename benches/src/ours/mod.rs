@@ -14,6 +14,7 @@ pub mod rank;
 mod rate;
 mod strace;
 mod stream;
+mod streams;
 
 use std::process::Command;
 
@@ -52,7 +53,7 @@ fn measure_at(
     };
     let folder = NodeFolder::make()?;
     let ranks = match work.kind {
-        Kind::Pairs => 8,
+        Kind::Pairs | Kind::Streams { .. } => 8,
         Kind::Barrier => 4,
         _ => 2,
     };

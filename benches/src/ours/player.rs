@@ -42,7 +42,7 @@ impl Player {
     /// When the port cannot be opened.
     pub fn open(arguments: &Arguments) -> Result<Self> {
         let waiting = match arguments.work.kind {
-            Kind::Idle | Kind::Pairs | Kind::Barrier => Waiting::Patient,
+            Kind::Idle | Kind::Pairs | Kind::Streams { .. } | Kind::Barrier => Waiting::Patient,
             _ => Waiting::Spinning,
         };
         let (rank, nodes) = (arguments.rank, &arguments.nodes);

@@ -8,7 +8,7 @@ use bcl::NodeId;
 
 use crate::error::{Result, system};
 use crate::ours::player::Player;
-use crate::ours::{barrier, exchange, idle, latency, memory, pairs, rate, stream};
+use crate::ours::{barrier, exchange, idle, latency, memory, pairs, rate, stream, streams};
 use crate::work::{self, Kind, Work};
 
 /// What the process is told by the one that measures.
@@ -84,6 +84,10 @@ fn play(player: &mut Player, arguments: &Arguments) -> Result<f64> {
         Kind::SystemCalls => latency::mark_ping_pong(player, iterations),
         Kind::Idle => idle::measure_percent(player, arguments.duration()),
         Kind::Pairs => pairs::measure_k_per_s(player, arguments.duration()),
+        Kind::Streams {
+            size_bytes,
+            in_flight,
+        } => streams::measure_mb_per_s(player, size_bytes, in_flight, arguments.duration()),
         Kind::Barrier => barrier::measure_us(player, iterations),
         Kind::BySize(_) | Kind::Program(_) | Kind::Hpcc { .. } => {
             unreachable!("the table of works asks BCL for nothing that takes an MPI library")

@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::ours::player::{Player, unexpected};
 use crate::payload;
 
-const CHANNEL: u16 = 1;
+/// Which channel they take.
+pub const CHANNEL: u16 = 1;
 
 /// MB/s of messages of `size_bytes`, at rank 0, until the receiver has them all. Each in flight has a buffer of its own.
 ///

@@ -46,7 +46,18 @@ pub fn measure(transports: &str, kind: Kind, site: &Site, effort: Effort) -> Res
             Ok(row.messages_per_s * size_bytes as f64 / 1e6)
         }
         Kind::Rate => Ok(test("tag_bw", 8, &[])?.messages_per_s / 1e6),
-        Kind::Pairs => crowd(transports, site, effort),
+        Kind::Pairs => {
+            let ping_pong = ["-t", "tag_lat", "-s", "8", "-w", "100"];
+            Ok(crowd(transports, site, effort, &ping_pong)? / 1e3)
+        }
+        Kind::Streams {
+            size_bytes,
+            in_flight,
+        } => {
+            let (size, in_flight) = (size_bytes.to_string(), in_flight.to_string());
+            let stream = ["-t", "tag_bw", "-s", &size, "-O", &in_flight, "-w", "100"];
+            Ok(crowd(transports, site, effort, &stream)? * size_bytes as f64 / 1e6)
+        }
         _ => unreachable!("the table of works asks UCX for nothing else"),
     }
 }
@@ -61,10 +72,11 @@ fn run_pair(transports: &str, site: &Site, arguments: &[&str]) -> Result<Row> {
     read_row(&client, &output)
 }
 
-/// Four pairs at once on two cores: thousand messages a second, all pairs together.
-fn crowd(transports: &str, site: &Site, effort: Effort) -> Result<f64> {
+/// Four pairs at once on two cores: messages a second, all pairs together.
+fn crowd(transports: &str, site: &Site, effort: Effort, test: &[&str]) -> Result<f64> {
     command::require(PROGRAM, PACKAGE)?;
-    let arguments = ["-t", "tag_lat", "-s", "8", "-n", ENDLESS, "-w", "100", "-v"];
+    let mut arguments = vec!["-n", ENDLESS, "-v"];
+    arguments.extend(test);
     let place = Place::Either(site.cores);
     let test = |rank, port| {
         let program = site.command_at(rank, place, PROGRAM);
@@ -97,7 +109,7 @@ fn crowd(transports: &str, site: &Site, effort: Effort) -> Result<f64> {
         let output = String::from_utf8_lossy(&output.stdout);
         rate += read_row(&command, &output)?.messages_per_s;
     }
-    Ok(rate / 1e3)
+    Ok(rate)
 }
 
 fn perftest(transports: &str, mut program: Command, port: u16, arguments: &[&str]) -> Command {

@@ -19,6 +19,8 @@ pub enum Kind {
     Idle,
     /// Eight processes play four ping-pongs on two cores; thousand messages a second in all.
     Pairs,
+    /// Eight processes are four [`Kind::Stream`]s on two cores; MB/s in all.
+    Streams { size_bytes: usize, in_flight: usize },
     /// A barrier of four processes on two cores; us.
     Barrier,
     /// A figure for each of [`SIZES`].

@@ -42,6 +42,14 @@ const GENERIC_AS_FAST: Mark = mark("generic as udp", AtLeast, 0.95, Best(&[Bcl])
 const NATIVE_AS_QUICK: Mark = mark("native as udp", AtMost, 1.05, Best(&[Bcl])).of(BclNative);
 const GENERIC_AS_QUICK: Mark = mark("generic as udp", AtMost, 1.05, Best(&[Bcl])).of(BclGeneric);
 
+/// Four pairs on two cores.
+const STREAMS_SUBJECTS: &[Subject] = &[Bcl, BclNative, BclGeneric, UcxTcp];
+const STREAMS_MARKS: &[Mark] = &[
+    mark("above UCX tcp", Above, 1.0, Best(&[UcxTcp])),
+    NATIVE_AS_FAST,
+    GENERIC_AS_FAST,
+];
+
 /// Messages of several packets.
 const LONGER_SUBJECTS: &[Subject] = &[Bcl, BclNative, BclGeneric, UcxTcp];
 const LONGER_MARKS: &[Mark] = &[
@@ -135,6 +143,30 @@ pub const WORKS: &[Work] = &[
         wire: Some(WIDE_WIRE),
         subjects: WIDE_STREAM_SUBJECTS,
         marks: WIDE_MARKS,
+    },
+    Work {
+        name: "net-streams-64k",
+        title: "hosts: 4 streams of 64 KiB, 2 cores",
+        unit: "MB/s",
+        kind: Kind::Streams {
+            size_bytes: 64 << 10,
+            in_flight: 4,
+        },
+        wire: Some(WIRE),
+        subjects: STREAMS_SUBJECTS,
+        marks: STREAMS_MARKS,
+    },
+    Work {
+        name: "net-streams-1m",
+        title: "hosts: 4 streams of 1 MiB, 2 cores",
+        unit: "MB/s",
+        kind: Kind::Streams {
+            size_bytes: 1 << 20,
+            in_flight: 4,
+        },
+        wire: Some(WIRE),
+        subjects: STREAMS_SUBJECTS,
+        marks: STREAMS_MARKS,
     },
     lossy(
         "net-loss-0.1-1500",
