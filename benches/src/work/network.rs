@@ -43,8 +43,8 @@ const NATIVE_AS_QUICK: Mark = mark("native as udp", AtMost, 1.05, Best(&[Bcl])).
 const GENERIC_AS_QUICK: Mark = mark("generic as udp", AtMost, 1.05, Best(&[Bcl])).of(BclGeneric);
 
 /// Four pairs on two cores.
-const STREAMS_SUBJECTS: &[Subject] = &[Bcl, BclNative, BclGeneric, UcxTcp];
-const STREAMS_MARKS: &[Mark] = &[
+const CROWD_SUBJECTS: &[Subject] = &[Bcl, BclNative, BclGeneric, UcxTcp];
+const CROWD_MARKS: &[Mark] = &[
     mark("above UCX tcp", Above, 1.0, Best(&[UcxTcp])),
     NATIVE_AS_FAST,
     GENERIC_AS_FAST,
@@ -145,6 +145,15 @@ pub const WORKS: &[Work] = &[
         marks: WIDE_MARKS,
     },
     Work {
+        name: "net-pairs",
+        title: "hosts: 8 processes in 4 ping-pong pairs on 2 cores",
+        unit: "k messages/s",
+        kind: Kind::Pairs,
+        wire: Some(WIRE),
+        subjects: CROWD_SUBJECTS,
+        marks: CROWD_MARKS,
+    },
+    Work {
         name: "net-streams-64k",
         title: "hosts: 4 streams of 64 KiB, 2 cores",
         unit: "MB/s",
@@ -153,8 +162,8 @@ pub const WORKS: &[Work] = &[
             in_flight: 4,
         },
         wire: Some(WIRE),
-        subjects: STREAMS_SUBJECTS,
-        marks: STREAMS_MARKS,
+        subjects: CROWD_SUBJECTS,
+        marks: CROWD_MARKS,
     },
     Work {
         name: "net-streams-1m",
@@ -165,8 +174,8 @@ pub const WORKS: &[Work] = &[
             in_flight: 4,
         },
         wire: Some(WIRE),
-        subjects: STREAMS_SUBJECTS,
-        marks: STREAMS_MARKS,
+        subjects: CROWD_SUBJECTS,
+        marks: CROWD_MARKS,
     },
     lossy(
         "net-loss-0.1-1500",
