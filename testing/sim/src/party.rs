@@ -228,7 +228,7 @@ pub trait Party: Sized {
     fn transmit(&mut self, now_ns: u64) -> Option<(SocketAddr, Vec<u8>)>;
 
     /// When something has to be done though nothing comes.
-    fn next_timeout_ns(&self) -> Option<u64>;
+    fn next_timeout_ns(&mut self) -> Option<u64>;
 
     /// That time has come.
     fn on_timeout(&mut self, now_ns: u64);

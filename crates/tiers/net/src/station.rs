@@ -112,9 +112,11 @@ impl Station {
         }
         let result = act(&mut engine, up);
         self.note(&engine);
-        let timer_ns = engine.next_timeout_ns();
         let next_look_ns = self.next_look_ns.load(Ordering::Relaxed);
-        if timer_ns.is_some_and(|timer_ns| timer_ns.saturating_add(SLACK_NS) < next_look_ns) {
+        if next_look_ns != SOON
+            && let Some(timer_ns) = engine.next_timeout_ns()
+            && timer_ns.saturating_add(SLACK_NS) < next_look_ns
+        {
             self.call_the_watcher();
         }
         result
@@ -189,7 +191,7 @@ impl Station {
         loop {
             // Not locked while it waits: the thread would stand at the lock, and other ports of the process with it.
             let timer_ns = {
-                let engine = self.lock();
+                let mut engine = self.lock();
                 if engine.is_drained() || clock::now_ns() >= deadline_ns {
                     break;
                 }

@@ -158,7 +158,7 @@ impl Party for SimPort {
         Some((transmit.path.to, bytes))
     }
 
-    fn next_timeout_ns(&self) -> Option<u64> {
+    fn next_timeout_ns(&mut self) -> Option<u64> {
         let own = self.endpoint.next_timeout().map(|time| time.0);
         let agent = self.front.as_ref().and_then(Front::next_timeout_ns);
         own.into_iter().chain(agent).min()

@@ -203,7 +203,7 @@ impl Party for TaggedPort {
         self.wire.port.transmit(now_ns)
     }
 
-    fn next_timeout_ns(&self) -> Option<u64> {
+    fn next_timeout_ns(&mut self) -> Option<u64> {
         let port = self.wire.port.next_timeout_ns();
         let own = [self.program.next_ns, Some(self.ask_at_ns)];
         let own = own.into_iter().flatten().filter(|_| !self.is_closing);

@@ -141,7 +141,7 @@ impl<P: Party> World<P> {
 
     fn set_timer(&mut self, seat: Seat) {
         let state = &mut self.seats[seat];
-        let Some(wanted_ns) = state.party.as_ref().and_then(P::next_timeout_ns) else {
+        let Some(wanted_ns) = state.party.as_mut().and_then(P::next_timeout_ns) else {
             return;
         };
         let wanted_ns = wanted_ns.max(self.now_ns);

@@ -204,7 +204,7 @@ impl Party for Naive {
         self.outgoing.pop_front()
     }
 
-    fn next_timeout_ns(&self) -> Option<u64> {
+    fn next_timeout_ns(&mut self) -> Option<u64> {
         None
     }
 

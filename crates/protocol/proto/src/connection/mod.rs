@@ -200,8 +200,9 @@ pub struct Connection {
 
     pub traffic: Traffic,
     pub drops: Drops,
-    /// The endpoint's: when it is called for this connection, and whether it waits for its turn to send.
+    /// The endpoint's: when it is called for this connection, whether that may be another time by now, and whether it waits for its turn to send.
     pub timer: Option<Time>,
+    pub is_untimed: bool,
     pub is_queued: bool,
 }
 
@@ -273,6 +274,7 @@ impl Connection {
             traffic: Traffic::default(),
             drops: Drops::default(),
             timer: None,
+            is_untimed: false,
             is_queued: false,
         }
     }

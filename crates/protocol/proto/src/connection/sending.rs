@@ -53,6 +53,18 @@ impl Connection {
             || self.has_data(now) && self.may_send(now)
     }
 
+    /// Whether nothing seems to wait but, at most, an acknowledgement.
+    #[inline]
+    pub fn seems_quiet(&self) -> bool {
+        self.outgoing.has_all_left()
+            && self.requester.is_idle()
+            && self.unreliable.is_empty()
+            && self.cut.is_none()
+            && !self.owner.has_answers()
+            && !self.inbox.has_controls()
+            && !self.flights.has_lost()
+    }
+
     #[inline]
     fn has_data(&self, now: Time) -> bool {
         self.flights.has_room(self.peer_window())

@@ -51,6 +51,9 @@ pub struct Endpoint {
     connections: Table,
     /// When which connection is due; entries that were overtaken stay until their time.
     timers: BinaryHeap<Reverse<(Time, u32, u32)>>,
+    /// Connections, by place and id, to which something has happened since their timers were set, and when it did: to set one takes
+    /// its time, for which no packet is to wait.
+    untimed: Vec<(u32, u32, Time)>,
     /// Connections that have something to send, by place and id; the first has the turn.
     ready: VecDeque<(u32, u32)>,
     /// Packets that the first has sent in its turn.
@@ -99,6 +102,7 @@ impl Endpoint {
             common,
             connections: Table::default(),
             timers: BinaryHeap::new(),
+            untimed: Vec::new(),
             ready: VecDeque::new(),
             turn_packets: 0,
             next_turn: Vec::new(),
@@ -118,7 +122,9 @@ impl Endpoint {
     }
 
     /// When [`on_timeout`](Self::on_timeout) is to be called, if nothing happens before.
-    pub fn next_timeout(&self) -> Option<Time> {
+    #[inline]
+    pub fn next_timeout(&mut self) -> Option<Time> {
+        self.set_timers();
         self.timers.peek().map(|Reverse((at, _, _))| *at)
     }
 
@@ -162,7 +168,18 @@ impl Endpoint {
             connection.is_queued = true;
             self.ready.push_back((place, connection.id));
         }
-        self.set_timer(place, now);
+        self.time_later(place, now);
+    }
+
+    /// Its timer is set when somebody asks.
+    #[inline]
+    fn time_later(&mut self, place: u32, now: Time) {
+        if let Some(connection) = self.connections.get_mut(place)
+            && !connection.is_untimed
+        {
+            connection.is_untimed = true;
+            self.untimed.push((place, connection.id, now));
+        }
     }
 
     /// The driver looks for packets again: whoever was to answer those of before has had the time to. True: there may be
@@ -185,17 +202,24 @@ impl Endpoint {
     }
 
     #[inline]
-    fn set_timer(&mut self, place: u32, now: Time) {
-        let Some(connection) = self.connections.get_mut(place) else {
-            return;
-        };
-        let deadline = connection.deadline(now, &self.common.config);
-        // What is due already waits for something else than time, such as its turn to be sent.
-        let at = deadline.max(now + OVERDUE_PAUSE);
-        // A timer that is set is never put off: what comes more often than the pause would do so for ever.
-        if connection.timer.is_none_or(|timer| at < timer) {
-            connection.timer = Some(at);
-            self.timers.push(Reverse((at, place, connection.id)));
+    fn set_timers(&mut self) {
+        while let Some((place, id, since)) = self.untimed.pop() {
+            let Some(connection) = self.connections.get_mut(place) else {
+                continue;
+            };
+            if connection.id != id {
+                continue;
+            }
+            connection.is_untimed = false;
+            // As of then: what was to wait until a moment that has passed meanwhile is due.
+            let deadline = connection.deadline(since, &self.common.config);
+            // What is due already waits for something else than time, such as its turn to be sent.
+            let at = deadline.max(since + OVERDUE_PAUSE);
+            // A timer that is set is never put off: what comes more often than the pause would do so for ever.
+            if connection.timer.is_none_or(|timer| at < timer) {
+                connection.timer = Some(at);
+                self.timers.push(Reverse((at, place, id)));
+            }
         }
     }
 

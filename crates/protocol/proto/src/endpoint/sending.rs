@@ -5,6 +5,7 @@ use bcl_wire::JobKeys;
 use super::Endpoint;
 use crate::HEADER_BYTES;
 use crate::common::Context;
+use crate::connection::Connection;
 use crate::slab::Name;
 use crate::time::Time;
 use crate::transmit::{Own, Payload, Transmit, Whose};
@@ -46,9 +47,20 @@ impl Endpoint {
             connection.is_queued = false;
             self.ready.pop_front();
             self.turn_packets = 0;
-            self.set_timer(place, now);
+            self.time_later(place, now);
         }
         None
+    }
+
+    /// Whether, at first sight, nothing but the last packet was to be sent. It may be mistaken.
+    #[inline]
+    pub fn seems_quiet(&self) -> bool {
+        let alone = self.replies.is_empty() && self.ready.len() == 1;
+        alone
+            && self.ready.front().is_some_and(|(place, _)| {
+                let connection = self.connections.get(*place);
+                connection.is_some_and(Connection::seems_quiet)
+            })
     }
 
     /// The payload of a packet if it lies here; `None` if it was lent (or if the packet was kept for too long:

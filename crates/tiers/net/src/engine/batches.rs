@@ -49,6 +49,10 @@ impl Engine {
                 && let Some(transmit) = self.endpoint.poll_transmit(now, bridge)
             {
                 self.unsent.packets.push(transmit);
+                if self.endpoint.seems_quiet() {
+                    // It leaves before that is found out for certain.
+                    break;
+                }
             }
             if self.unsent.is_empty() || !self.send_run() {
                 return;

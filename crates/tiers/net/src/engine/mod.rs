@@ -48,6 +48,8 @@ pub struct Engine {
     is_busy: bool,
     /// Until when somebody has looked for packets, or slept until some came.
     looked_at: Time,
+    /// When what is due was looked for last.
+    looked_at_clock: Time,
     unsent: Unsent,
 }
 
@@ -123,7 +125,7 @@ impl Engine {
         self.endpoint.peer_count() as u32
     }
 
-    pub fn next_timeout_ns(&self) -> Option<u64> {
+    pub fn next_timeout_ns(&mut self) -> Option<u64> {
         let interface = self.interface.as_ref();
         let interface = interface.and_then(|interface| interface.next_timeout());
         let timeouts = self.endpoint.next_timeout().into_iter().chain(interface);

@@ -144,6 +144,7 @@ impl Engine {
             ip,
             is_busy: false,
             looked_at: super::now(),
+            looked_at_clock: super::now(),
             unsent: Unsent::default(),
         })
     }

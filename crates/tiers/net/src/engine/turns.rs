@@ -1,6 +1,6 @@
 //! What happens without the program's asking: packets come in, time passes, the background thread stands in for it.
 
-use bcl_proto::Time;
+use bcl_proto::{Span, Time};
 use bcl_tier::Upcalls;
 
 use super::{Engine, bridge, now};
@@ -10,6 +10,9 @@ use crate::interface::Interface;
 const TURNS_MAX: usize = 64;
 /// Packets after which a turn takes no more of them.
 const TURN_PACKETS: usize = 32;
+
+/// No packet waits for the clock to be looked at, unless nobody has for so long.
+const CLOCK_PAUSE: Span = Span::from_us(20);
 
 /// How thorough a look is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +50,9 @@ impl Engine {
         }
         self.is_busy = moved;
         self.looked_at = at;
-        self.look_at_clock(at, up);
+        if !moved || at.since(self.looked_at_clock) >= CLOCK_PAUSE {
+            self.look_at_clock(at, up);
+        }
         self.attend_to_interface(at, up);
         self.flush(at, up);
         if self.interface.as_ref().is_some_and(Interface::is_stuck) {
@@ -96,6 +101,7 @@ impl Engine {
 
     #[inline]
     fn look_at_clock(&mut self, now: Time, up: &mut impl Upcalls) {
+        self.looked_at_clock = now;
         if self.endpoint.next_timeout().is_some_and(|time| time <= now) {
             let bridge = bridge!(self, up);
             self.endpoint.on_timeout(now, bridge);

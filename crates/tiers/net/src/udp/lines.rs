@@ -30,6 +30,8 @@ const PAUSE: Span = Span::from_ms(10);
 const IN_A_ROW: u32 = 32;
 /// ... once in so many looks, ...
 const LOOKS_PER_ROUND: u32 = 8;
+/// ... or so many that have found something, whose packets shall not wait for looks in vain, ...
+const FULL_LOOKS_PER_ROUND: u32 = 64;
 /// ... until nothing has come for so many.
 const QUIET_LOOKS: u32 = 64;
 
@@ -47,6 +49,7 @@ pub struct Lines {
     /// Where something has come last, and how often in a row.
     current: Place,
     in_a_row: u32,
+    /// Since the others were looked at.
     looks: u32,
     quiet_looks: u32,
     /// Who uses the common socket.
@@ -142,25 +145,42 @@ impl Lines {
         Some(&mut line.socket)
     }
 
-    /// Where to look now: first where something has come last.
+    /// Where to look first: where something has come last.
     #[inline]
-    pub fn places_to_look_at(&mut self, look: Look) -> impl Iterator<Item = Place> + use<> {
-        let (first, count) = (self.current, self.lines.len() + 1);
-        let others = match count > 1 && self.are_others_due(look) {
+    pub fn first_place(&self) -> Place {
+        self.current
+    }
+
+    /// Where to look besides, of all places but the `first`, which has been looked at and where something has been found or not.
+    #[inline]
+    pub fn other_places(
+        &mut self,
+        first: Place,
+        look: Look,
+        found: bool,
+    ) -> impl Iterator<Item = Place> + use<> {
+        let count = self.lines.len() + 1;
+        let others = match count > 1 && self.are_others_due(look, found) {
             true => 0..count,
             false => 0..0,
         };
-        [first]
-            .into_iter()
-            .chain(others.filter(move |place| *place != first))
+        others.filter(move |place| *place != first)
     }
 
-    fn are_others_due(&mut self, look: Look) -> bool {
-        self.looks = self.looks.wrapping_add(1);
-        look == Look::Everywhere
+    fn are_others_due(&mut self, look: Look, found: bool) -> bool {
+        self.looks += 1;
+        let enough = match found {
+            false => LOOKS_PER_ROUND,
+            true => FULL_LOOKS_PER_ROUND,
+        };
+        let are_due = look == Look::Everywhere
             || self.in_a_row < IN_A_ROW
             || self.quiet_looks >= QUIET_LOOKS
-            || self.looks.is_multiple_of(LOOKS_PER_ROUND)
+            || self.looks >= enough;
+        if are_due {
+            self.looks = 0;
+        }
+        are_due
     }
 
     /// What a look has found: something of one sender, or nothing.

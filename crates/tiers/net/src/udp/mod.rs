@@ -91,12 +91,16 @@ impl UdpSource {
                 .all_of(&mut self.common)
                 .map_or(0, |(packets, _)| packets);
         };
-        let mut packets = 0;
-        for place in lines.places_to_look_at(look) {
+        let mut look_at = |lines: &mut Lines, place| {
             let socket = lines.socket(place).unwrap_or(&mut self.common);
             let taken = take.all_of(socket);
-            lines.note(place, taken.as_ref().map(|(_, from)| *from));
-            packets += taken.map_or(0, |(packets, _)| packets);
+            lines.note(place, taken.map(|(_, from)| from));
+            taken.map_or(0, |(packets, _)| packets)
+        };
+        let first = lines.first_place();
+        let mut packets = look_at(lines, first);
+        for place in lines.other_places(first, look, packets > 0) {
+            packets += look_at(lines, place);
         }
         if lines.are_due() {
             packets += self.choose_lines(now, endpoint, up);

@@ -146,7 +146,7 @@ impl World {
     /// The next thing happens. False if nothing will, before `until`.
     fn step(&mut self, until: Time) -> bool {
         let packet = self.net.next_ns().map(Time);
-        let hosts = self.hosts.iter().enumerate();
+        let hosts = self.hosts.iter_mut().enumerate();
         let timers = hosts.filter_map(|(host, port)| Some((Time(port.next_timeout_ns()?), host)));
         match (packet, timers.min()) {
             (Some(at), timer) if at <= until && timer.is_none_or(|(time, _)| at <= time) => {
