@@ -3,7 +3,7 @@
 use bcl_proto::{Endpoint, NormalSend, Path, Span, Time};
 use bcl_sim::SimPort;
 use bcl_sim::net::Datagram;
-use bcl_sim::port::{Heard, Memory, PORT, address, immediate_of};
+use bcl_sim::port::{Heard, Memory, PORT, address, first_address, immediate_of};
 use bcl_types::{Cause, OpError, OpId};
 use bcl_wire::Kind;
 
@@ -43,6 +43,44 @@ fn both_at_once_make_one_connection() {
             );
             assert_eq!(world.hosts[host].endpoint.depths().peers, 1);
         }
+    }
+}
+
+/// One that had come to the agreement of both as the other's once had no timers for ever.
+#[test]
+fn a_connection_made_by_both_has_timers_though_nobody_asked_for_them_meanwhile() {
+    let mut hosts = World::new(2, 1).hosts;
+    let now = Time(1_000_000_000);
+    let send = |hosts: &mut [SimPort], from: usize| {
+        let SimPort {
+            endpoint, memory, ..
+        } = &mut hosts[from];
+        endpoint.send_system(now, address(1 - from), b"a", 0, memory, Memory::new_op);
+    };
+    send(&mut hosts, 0);
+    send(&mut hosts, 1);
+    let take = |port: &mut SimPort| -> Vec<Vec<u8>> {
+        let datagrams = std::iter::from_fn(|| port.next_datagram(now.0));
+        datagrams.map(|(_, bytes)| bytes).collect()
+    };
+    loop {
+        let crossing = [0, 1].map(|host| take(&mut hosts[host]));
+        if crossing.iter().all(Vec::is_empty) {
+            break;
+        }
+        for (from, datagrams) in crossing.iter().enumerate() {
+            for datagram in datagrams {
+                hosts[1 - from].receive(now.0, first_address(from), datagram);
+            }
+        }
+    }
+    for host in [0, 1] {
+        let heard = [IS_UP, IS_SYSTEM].map(|wanted| hosts[host].memory.count(wanted));
+        assert_eq!(heard, [1, 1]);
+        send(&mut hosts, host);
+        assert_eq!(take(&mut hosts[host]).len(), 1, "it is lost");
+        let due = hosts[host].endpoint.next_timeout();
+        assert!(due.is_some_and(|due| due < now + Span::from_ms(300)));
     }
 }
 

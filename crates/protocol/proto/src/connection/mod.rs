@@ -200,9 +200,17 @@ pub struct Connection {
 
     pub traffic: Traffic,
     pub drops: Drops,
-    /// The endpoint's: when it is called for this connection, whether that may be another time by now, and whether it waits for its turn to send.
+    pub noted: Noted,
+}
+
+/// In which of the endpoint's lists a connection is.
+#[derive(Debug, Default)]
+pub struct Noted {
+    /// When the endpoint is called for it.
     pub timer: Option<Time>,
+    /// Something has happened since that was found out.
     pub is_untimed: bool,
+    /// It waits for its turn to send.
     pub is_queued: bool,
 }
 
@@ -273,9 +281,7 @@ impl Connection {
             answer_to: None,
             traffic: Traffic::default(),
             drops: Drops::default(),
-            timer: None,
-            is_untimed: false,
-            is_queued: false,
+            noted: Noted::default(),
         }
     }
 

@@ -139,10 +139,10 @@ impl Endpoint {
             let Some(connection) = self.connections.get_mut(place) else {
                 continue;
             };
-            if connection.id != id || connection.timer != Some(at) {
+            if connection.id != id || connection.noted.timer != Some(at) {
                 continue;
             }
-            connection.timer = None;
+            connection.noted.timer = None;
             let mut result = Ok(());
             if connection.deadline(now, &self.common.config) <= now {
                 let common = &mut self.common;
@@ -164,8 +164,8 @@ impl Endpoint {
         if connection.wants_next_turn() {
             self.next_turn.push((place, connection.id));
         }
-        if !connection.is_queued && connection.is_ready(now) {
-            connection.is_queued = true;
+        if !connection.noted.is_queued && connection.is_ready(now) {
+            connection.noted.is_queued = true;
             self.ready.push_back((place, connection.id));
         }
         self.time_later(place, now);
@@ -175,9 +175,9 @@ impl Endpoint {
     #[inline]
     fn time_later(&mut self, place: u32, now: Time) {
         if let Some(connection) = self.connections.get_mut(place)
-            && !connection.is_untimed
+            && !connection.noted.is_untimed
         {
-            connection.is_untimed = true;
+            connection.noted.is_untimed = true;
             self.untimed.push((place, connection.id, now));
         }
     }
@@ -210,14 +210,14 @@ impl Endpoint {
             if connection.id != id {
                 continue;
             }
-            connection.is_untimed = false;
+            connection.noted.is_untimed = false;
             // As of then: what was to wait until a moment that has passed meanwhile is due.
             let deadline = connection.deadline(since, &self.common.config);
             // What is due already waits for something else than time, such as its turn to be sent.
             let at = deadline.max(since + OVERDUE_PAUSE);
             // A timer that is set is never put off: what comes more often than the pause would do so for ever.
-            if connection.timer.is_none_or(|timer| at < timer) {
-                connection.timer = Some(at);
+            if connection.noted.timer.is_none_or(|timer| at < timer) {
+                connection.noted.timer = Some(at);
                 self.timers.push(Reverse((at, place, id)));
             }
         }

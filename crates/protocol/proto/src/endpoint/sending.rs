@@ -44,7 +44,7 @@ impl Endpoint {
                 }
                 return Some(transmit);
             }
-            connection.is_queued = false;
+            connection.noted.is_queued = false;
             self.ready.pop_front();
             self.turn_packets = 0;
             self.time_later(place, now);

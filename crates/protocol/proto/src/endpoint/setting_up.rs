@@ -11,7 +11,7 @@ use super::Endpoint;
 use crate::common::Context;
 use crate::connection::packet::inline;
 use crate::connection::receive_window::RECEIVE_WINDOW;
-use crate::connection::{Agreed, Connection, End, Keys, Stage};
+use crate::connection::{Agreed, Connection, End, Keys, Noted, Stage};
 use crate::names::Path;
 use crate::setup::attempt_of;
 use crate::setup::greeting::{Greeting, Welcome};
@@ -360,8 +360,7 @@ impl Endpoint {
                 old.restart();
                 old.job = job;
                 old.path = path;
-                old.timer = None;
-                old.is_queued = false;
+                old.noted = Noted::default();
                 old
             }
             None => {
