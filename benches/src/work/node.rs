@@ -69,6 +69,17 @@ pub const WORKS: &[Work] = &[
         marks: MESSAGE_MARKS,
     },
     Work {
+        name: "latency-16k",
+        title: "16 KiB one way",
+        unit: "us",
+        kind: Kind::Latency {
+            size_bytes: 16 << 10,
+        },
+        wire: None,
+        subjects: WITH_UCX_AND_MPICH,
+        marks: MESSAGE_MARKS,
+    },
+    Work {
         name: "latency-64k",
         title: "64 KiB one way",
         unit: "us",
@@ -97,6 +108,18 @@ pub const WORKS: &[Work] = &[
         unit: "MB/s",
         kind: Kind::Stream {
             size_bytes: 4 << 20,
+            in_flight: IN_FLIGHT,
+        },
+        wire: None,
+        subjects: WITH_UCX_MPICH_AND_BARE_READ,
+        marks: STREAM_MARKS,
+    },
+    Work {
+        name: "stream-16m",
+        title: "16 MiB stream",
+        unit: "MB/s",
+        kind: Kind::Stream {
+            size_bytes: 16 << 20,
             in_flight: IN_FLIGHT,
         },
         wire: None,
