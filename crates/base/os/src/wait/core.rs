@@ -8,7 +8,7 @@ use crate::sync::{AtomicU32, Ordering};
 const POLLS_PER_PROBE: u32 = 256;
 /// The same on a shared core: a partner that runs on the other core answers within that, and two that have met
 /// should go on together; one that does not run costs others no more than this.
-const POLLS_PER_YIELD: u32 = 48;
+const POLLS_PER_YIELD: u32 = 24;
 /// ... nor more than this, where each poll is a call of the kernel. An answer from another host takes about as long if its program
 /// runs, and a few switches of a core if it waits for a core, which is the likelier where cores are short. Compared with 20 us: an
 /// allreduce of MPI on two hosts of two processes takes a third less, and four streams on two cores carry a fifth more.
