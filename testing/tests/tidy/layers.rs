@@ -72,6 +72,11 @@ const SHIPPED: &[Layer] = &[
         folder: JOB,
         may_use: &[BASE, PROTOCOL, INTERFACE, TIERS, FACE, JOB],
     },
+    // It has no port, and asks the node itself.
+    Layer {
+        folder: "middle/reflect",
+        may_use: &[BASE],
+    },
     Layer {
         folder: MIDDLE,
         may_use: &["crates/base/types", FACE, MIDDLE],

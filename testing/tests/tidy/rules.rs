@@ -11,8 +11,10 @@ use crate::assert_clean;
 use crate::repository::{Source, sources};
 
 /// How rule ids begin: semantics, shared memory, handshake, what travels between nodes, the interface program, node status,
-/// the agent.
-const FAMILIES: &[&str] = &["SEM-", "SHM-", "HSK-", "WIRE-", "MCP-", "NODE-", "AGENT-"];
+/// the agent, reflective memory.
+const FAMILIES: &[&str] = &[
+    "SEM-", "SHM-", "HSK-", "WIRE-", "MCP-", "NODE-", "AGENT-", "REFLECT-",
+];
 
 /// Every rule id in `text`, stated or cited, with its line counted from 1.
 fn ids(text: &str) -> Vec<(usize, &str)> {

@@ -30,6 +30,6 @@ pub mod watch;
 pub use credentials::{PeerCredentials, is_of_own_user, peer_credentials, uid_allowed};
 pub use detect::{DetectError, detect_node, only_interface};
 pub use file::{FileError, read_text};
-pub use folder::{Bound, ConnectError, Folder, FolderError};
+pub use folder::{Bound, ConnectError, Folder, FolderError, Seat};
 pub use key::{JobKey, KeyError};
 pub use nodes::{Node, Nodes, NodesError, NodesOrigin, ResolveError};

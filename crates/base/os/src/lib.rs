@@ -10,14 +10,14 @@
 //! - [`random()`]: numbers that nobody can guess;
 //! - [`ready`]: whether descriptors are readable;
 //! - [`per_process`]: [`PerProcess`], a static of which each process has its own;
-//! - [`cancel`]: no call of the library is a cancellation point.
+//! - [`cancel`]: no call of the library is a cancellation point; [`without_signals`]: a thread that handles none of the program's.
 //!
 //! Memory that other processes write at any moment, and how a receiver sleeps without costing the sender anything:
 //!
 //! - [`memfd`] and [`mapping`]: how it is had and mapped; [`bpf_map`]: that of an interface program;
 //! - [`mod@copy`]: copying, wherever it lies;
 //! - [`sync`]: the one home of BCL's atomics, for which loom stands in;
-//! - [`sleep`], [`fence`], [`bell`] and [`wait`]: falling asleep, being woken, and when to do so.
+//! - [`sleep`], [`fence`], [`bell`], [`futex`] and [`wait`]: falling asleep, being woken, and when to do so.
 
 pub mod bell;
 pub mod bpf_map;
@@ -27,6 +27,7 @@ pub mod fd;
 pub mod fence;
 pub mod file;
 pub mod fork;
+pub mod futex;
 pub mod mapping;
 pub mod memfd;
 pub mod per_process;
@@ -37,9 +38,11 @@ mod room;
 mod signals;
 pub mod sleep;
 pub mod sync;
+mod threads;
 pub mod wait;
 
 pub use copy::copy;
 pub use fd::Fd;
 pub use per_process::PerProcess;
 pub use random::random;
+pub use threads::without_signals;

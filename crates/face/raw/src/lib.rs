@@ -25,9 +25,10 @@ mod wait;
 
 pub use bcl_os::cancel;
 pub use bcl_os::process::generation;
+pub use bcl_os::without_signals;
 pub use bcl_tier::{
     Action, Arrival, LinkInfo, MessageId, PIECES_MAX, PeerKeys, Piece, Pieces, Region, RegionPlace,
-    Source, SystemHandle, Target, WINDOW_COUNT, without_signals,
+    Source, SystemHandle, Target, WINDOW_COUNT,
 };
 pub use bcl_tier_shm::CopyMode;
 pub use bcl_types::{

@@ -28,7 +28,7 @@ mod tier;
 mod upcalls;
 mod window;
 
-pub use background::{Background, Body, Mailbox, without_signals};
+pub use background::{Background, Body, Mailbox};
 pub use copies::{COPY_CLASSES, CopyCost, CopyWay, copy_class};
 pub use handles::{Arrival, LinkInfo, MessageId, NormalSend, Source, SystemHandle, Target};
 pub use open::{Claim, OpenError, Opening, PortConfig};

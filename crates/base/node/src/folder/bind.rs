@@ -12,11 +12,14 @@ use rustix::process::{Pid, getpid};
 use rustix::time::ClockId;
 
 use super::lock::Lock;
+use super::names::{Name, Seat};
 use super::{Folder, FolderError};
 
 /// Rights to a name: who may write to it may connect.
 const OPEN_TO_OWN: Mode = Mode::from_raw_mode(0o600);
 const OPEN_TO_ALL: Mode = Mode::from_raw_mode(0o666);
+/// Means nothing to the kernel, for a socket.
+const MARKED: Mode = Mode::XUSR;
 
 /// How many numbers can be assigned.
 pub(super) const ASSIGNABLE: u32 = (LAST_REACHABLE_PORT - FIRST_ASSIGNED_PORT) as u32 + 1;
@@ -29,9 +32,9 @@ type FileId = (u64, u64);
 
 /// A name in the folder and the socket that listens behind it. Dropping it removes the name.
 #[derive(Debug)]
-pub struct Bound {
+pub struct Bound<N: Name = Address> {
     listener: Fd,
-    address: Address,
+    name: N,
     /// The folder; shared, because a port can outlive the [`Folder`] it was opened by.
     dir: Arc<Fd>,
     file: FileId,
@@ -59,6 +62,11 @@ impl Folder {
         })
     }
 
+    /// Takes the place of a member of a region, to which only this user and root can connect; `None` if somebody has it.
+    pub fn bind_seat(&self, seat: Seat) -> Result<Option<Bound<Seat>>, FolderError> {
+        self.try_bind(seat, false, &self.lock()?)
+    }
+
     /// The same with a number that is assigned: one that is free in this folder, and elsewhere as `is_free` says.
     pub fn bind_any(
         &self,
@@ -82,57 +90,61 @@ impl Folder {
         })
     }
 
+    pub(super) fn is_marked(&self, seat: Seat) -> bool {
+        look_at(&self.dir, &seat.to_string()).is_ok_and(|(_, mode)| mode.contains(MARKED))
+    }
+
     /// `None` if the name is in use.
-    fn try_bind(
+    fn try_bind<N: Name>(
         &self,
-        address: Address,
+        name: N,
         open_to_others: bool,
         lock: &Lock,
-    ) -> Result<Option<Bound>, FolderError> {
-        let attempt = || match self.bind_name(address) {
+    ) -> Result<Option<Bound<N>>, FolderError> {
+        let attempt = || match self.bind_name(name) {
             Ok(listener) => Ok(Some(listener)),
             Err(Errno::ADDRINUSE) => Ok(None),
             Err(errno) => Err(FolderError::system(
                 "create",
-                &self.socket_path(address),
+                &self.socket_path(name),
                 errno.into(),
             )),
         };
         let listener = match attempt()? {
-            None if self.remove_if_dead(address, lock)? => attempt()?,
+            None if self.remove_if_dead(name, lock)? => attempt()?,
             first => first,
         };
         listener
-            .map(|listener| self.listen(listener, address, open_to_others))
+            .map(|listener| self.listen(listener, name, open_to_others))
             .transpose()
     }
 
     /// A socket with a name that still refuses everybody.
-    fn bind_name(&self, address: Address) -> Result<Fd, Errno> {
+    fn bind_name(&self, name: impl Name) -> Result<Fd, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = Fd::make(|| {
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
         })?;
         // The name inherits the rights of the socket (less the umask).
         rustix::fs::fchmod(&listener, OPEN_TO_OWN)?;
-        rustix::net::bind(&listener, &SocketAddrUnix::new(self.socket_path(address))?)?;
+        rustix::net::bind(&listener, &SocketAddrUnix::new(self.socket_path(name))?)?;
         Ok(listener)
     }
 
-    fn listen(
+    fn listen<N: Name>(
         &self,
         listener: Fd,
-        address: Address,
+        name: N,
         open_to_others: bool,
-    ) -> Result<Bound, FolderError> {
-        let path = self.socket_path(address);
+    ) -> Result<Bound<N>, FolderError> {
+        let path = self.socket_path(name);
         let failed = |errno: Errno| FolderError::system("open", &path, errno.into());
-        let name = address.to_string();
-        let (file, mode) = look_at(&self.dir, &name).map_err(failed)?;
+        let text = name.to_string();
+        let (file, mode) = look_at(&self.dir, &text).map_err(failed)?;
         // From here on a failure removes the name again.
         let bound = Bound {
             listener,
-            address,
+            name,
             dir: self.dir.clone(),
             file,
             owner: getpid(),
@@ -142,7 +154,7 @@ impl Folder {
             false => OPEN_TO_OWN,
         };
         if mode != right {
-            bound.open_to(right, &name).map_err(failed)?;
+            bound.open_to(right, &text).map_err(failed)?;
         }
         rustix::net::listen(&bound.listener, BACKLOG).map_err(failed)?;
         Ok(bound)
@@ -152,9 +164,21 @@ impl Folder {
 impl Bound {
     /// The name of the port.
     pub fn address(&self) -> Address {
-        self.address
+        self.name
     }
+}
 
+impl Bound<Seat> {
+    /// Marks the seat, for others to see ([`Folder::with_marked_seats`]).
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn mark(&self) -> Result<(), Errno> {
+        self.open_to(OPEN_TO_OWN | MARKED, &self.name.to_string())
+    }
+}
+
+impl<N: Name> Bound<N> {
     /// The listening socket: non-blocking, closes on exec. Peers are accepted from it.
     pub fn listener(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
@@ -177,12 +201,12 @@ impl Bound {
     }
 }
 
-impl Drop for Bound {
+impl<N: Name> Drop for Bound<N> {
     /// Removes the name if it is still ours: not in a child that has inherited it by fork, and
     /// not if somebody has replaced it. (As long as the listener is open its inode is in use, so
     /// that no other file can have the same number.)
     fn drop(&mut self) {
-        let name = self.address.to_string();
+        let name = self.name.to_string();
         let is_there = || look_at(&self.dir, &name).is_ok_and(|(file, _)| file == self.file);
         let is_ours = self.owner == getpid() && is_there();
         if is_ours {

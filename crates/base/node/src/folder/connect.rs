@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::Folder;
+use super::names::{Name, Seat};
 use crate::watch::has_peer_ended;
 
 /// Why a port was not reached.
@@ -64,8 +65,20 @@ impl Folder {
         })
     }
 
-    fn try_connect(&self, address: Address) -> Result<Fd, Errno> {
-        let path = SocketAddrUnix::new(self.socket_path(address))?;
+    /// The same with a member of a region; `None` if nobody lives there.
+    ///
+    /// # Errors
+    /// What connect(2) says.
+    pub fn connect_to_seat(&self, seat: Seat) -> Result<Option<Fd>, Errno> {
+        match self.try_connect(seat) {
+            Ok(connected) => Ok(Some(connected)),
+            Err(Errno::NOENT | Errno::CONNREFUSED) => Ok(None),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    fn try_connect(&self, name: impl Name) -> Result<Fd, Errno> {
+        let path = SocketAddrUnix::new(self.socket_path(name))?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let sock = Fd::make(|| {
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)

@@ -1,8 +1,8 @@
 //! The rendezvous folder: how the processes of a node find each other.
 //!
-//! An open port is a listening Unix socket `FOLDER/NODE:PORT`. To connect to the name is to find
-//! the port; there is no daemon and no registry. A process that dies leaves its name behind, which
-//! harms nobody: nothing answers there, and the next process that wants or sees the name
+//! An open port is a listening Unix socket `FOLDER/NODE:PORT`, a member of a region (`spec/reflect.md`) one of the name
+//! `FOLDER/r.REGION.MEMBER`. To connect to the name is to find the port; there is no daemon and no registry. A process that
+//! dies leaves its name behind, which harms nobody: nothing answers there, and the next process that wants or sees the name
 //! removes it.
 //!
 //! Every change of the folder is made under a lock on the folder, so that what looks dead is never
@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bcl_os::Fd;
-use bcl_types::Address;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -30,6 +29,8 @@ use crate::user_namespace::may_be_anybody;
 pub use bind::Bound;
 pub use connect::ConnectError;
 pub use error::FolderError;
+use names::Name;
+pub use names::Seat;
 
 /// Where ports meet when `BCL_DIR` does not say otherwise.
 const DEFAULT_PATH: &str = "/tmp/bcl";
@@ -84,8 +85,8 @@ impl Folder {
         Fd::make(|| rustix::fs::openat(&self.dir, ".", flags, Mode::empty()))
     }
 
-    fn socket_path(&self, address: Address) -> PathBuf {
-        self.path.join(address.to_string())
+    fn socket_path(&self, name: impl Name) -> PathBuf {
+        self.path.join(name.to_string())
     }
 }
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use bcl_os::Fd;
-use bcl_types::Address;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use super::names::Name;
 use super::{Folder, FolderError};
 
 /// What is behind a name.
@@ -24,13 +24,13 @@ pub(super) enum Life {
 }
 
 impl Folder {
-    /// Looks at the port `address`.
+    /// Looks at a name.
     ///
     /// Dead is certain only under the lock: at the moment of its birth a socket looks dead.
-    pub(super) fn probe(&self, address: Address) -> Result<Life, FolderError> {
-        let path = self.socket_path(address);
+    pub(super) fn probe(&self, name: impl Name) -> Result<Life, FolderError> {
+        let path = self.socket_path(name);
         let failed = |errno: Errno| FolderError::system("probe", &path, errno.into());
-        match rustix::fs::statat(&self.dir, address.to_string(), AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(&self.dir, name.to_string(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Socket => {}
             Ok(_) => return Ok(Life::NotASocket),
             Err(Errno::NOENT) => return Ok(Life::Absent),

@@ -11,11 +11,10 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use bcl_os::Fd;
+use bcl_os::{Fd, without_signals};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
-use super::spawn;
 use crate::shared::Shared;
 
 /// How ports reach their thread, by commands `C`.
@@ -57,7 +56,7 @@ impl<C: Send + 'static> Mailbox<C> {
         body: impl FnOnce() -> Result<(), Errno> + Send + 'static,
     ) -> io::Result<JoinHandle<()>> {
         let mailbox = Arc::clone(self);
-        spawn::without_signals(self.thread, move || {
+        without_signals(self.thread, move || {
             let mut ending = Ending { mailbox, why: None };
             ending.why = Some(body());
         })

@@ -4,7 +4,6 @@
 //! reach each other by a [`Mailbox`], which also tells ports of its death.
 
 mod mailbox;
-mod spawn;
 
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -19,7 +18,6 @@ use crate::exit;
 use crate::shared::Shared;
 
 pub use mailbox::Mailbox;
-pub use spawn::without_signals;
 
 /// What a thread does until its mailbox tells it to stop, or what the kernel says that does not let it wait.
 pub type Body = Box<dyn FnOnce() -> Result<(), Errno> + Send>;

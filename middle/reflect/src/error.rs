@@ -1,0 +1,82 @@
+//! Errors of calls.
+
+use std::io;
+use std::time::Duration;
+
+use bcl_node::{FolderError, KeyError};
+use bcl_os::memfd;
+
+/// Why a call failed. Nothing was done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument cannot be right.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// A setting in the environment is wrong, or missing.
+    #[error("{0}")]
+    Configuration(String),
+    /// The key of the job.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The folder where members find each other.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// Somebody else is this member.
+    #[error("member {member} of region {name} is there already: another process has joined as it")]
+    Taken {
+        /// The region.
+        name: String,
+        /// The member.
+        member: u16,
+    },
+    /// Those who are there have another region of this name.
+    #[error(
+        "region {name} has {members} members and {len_bytes} bytes, and you say {own_members} and {own_len_bytes}: all have to say the same"
+    )]
+    Geometry {
+        /// The region.
+        name: String,
+        /// How many members it has.
+        members: u16,
+        /// How long it is.
+        len_bytes: u64,
+        /// How many were asked for.
+        own_members: u16,
+        /// What length was asked for.
+        own_len_bytes: u64,
+    },
+    /// Members that have the region do not hand it over.
+    #[error(
+        "the members of region {name} that are there do not answer within {} s: {who}; are they stopped?", waited.as_secs()
+    )]
+    NoAnswer {
+        /// The region.
+        name: String,
+        /// Who.
+        who: String,
+        /// How long they had.
+        waited: Duration,
+    },
+    /// There is no memory for the region, or it cannot be mapped.
+    #[error(transparent)]
+    Memory(#[from] memfd::Error),
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was to be done.
+        what: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A call in a child of the process that has joined.
+    #[error("the region belongs to the parent process: join as another member after fork")]
+    Forked,
+}
+
+impl Error {
+    pub(crate) fn system(what: &'static str, source: impl Into<io::Error>) -> Self {
+        let source = source.into();
+        Self::System { what, source }
+    }
+}

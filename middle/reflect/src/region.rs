@@ -1,0 +1,236 @@
+//! What a program has of a region.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bcl_os::process::generation;
+use bcl_os::sync::Ordering;
+
+use crate::error::Error;
+use crate::life::{Life, News, State};
+use crate::options::{Geometry, Joining};
+use crate::seat::Seated;
+use crate::segment::Segment;
+use crate::wait::{Bed, Wait, Waited};
+use crate::words;
+
+/// A region that this process is a member of.
+///
+/// Threads may share it. Dropping it is leaving: what was written stays, and the others are told.
+#[derive(Debug)]
+pub struct Region {
+    /// Before the rest, so that the thread ends first.
+    seated: Seated,
+    segment: Arc<Segment>,
+    geometry: Geometry,
+    member: u16,
+    bed: Bed,
+    told: Mutex<Told>,
+    /// Whose it is: this process's, not its children's.
+    generation: u64,
+}
+
+/// What the program knows of the members.
+#[derive(Debug)]
+struct Told {
+    states: Vec<State>,
+    ends: u32,
+    /// Where the search for news goes on.
+    next: usize,
+}
+
+impl Region {
+    pub(crate) fn join(joining: Joining) -> Result<Self, Error> {
+        let (geometry, member) = (joining.geometry.clone(), joining.seat.member);
+        let generation = generation();
+        let (seated, segment) = Seated::take(joining)?;
+        let told = Told {
+            ends: segment.ends(),
+            states: segment.states().collect(),
+            next: 0,
+        };
+        Ok(Self {
+            seated,
+            segment,
+            geometry,
+            member,
+            bed: Bed::default(),
+            told: Mutex::new(told),
+            generation,
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.geometry.name
+    }
+
+    /// Which member this process is.
+    pub fn member(&self) -> u16 {
+        self.member
+    }
+
+    /// How many members there can be.
+    pub fn members(&self) -> u16 {
+        self.geometry.members
+    }
+
+    /// Length in bytes.
+    pub fn len_bytes(&self) -> u64 {
+        self.geometry.len_bytes
+    }
+
+    /// The region, to be read only: a store there ends the process by SIGSEGV. Aligned to a page, and there until the region
+    /// is left.
+    ///
+    /// Others write at any moment, so that it is to be read as atomics are, or as C's `volatile`, in aligned words of up to 8
+    /// bytes. Who has seen a word by [`load`](Self::load), or by a load that acquires, sees by later ones what was written
+    /// before it. [REFLECT-3.5]
+    pub fn memory(&self) -> *const u8 {
+        self.segment.shown()
+    }
+
+    /// Writes so that all members see it, and returns when those of this node do. [REFLECT-3]
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] beyond the end, [`Error::Forked`].
+    #[inline]
+    pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        self.check(offset, data.len())?;
+        words::write(self.segment.words(), offset as usize, data);
+        let end = offset + data.len() as u64;
+        self.segment.wake_sleepers(offset, end);
+        Ok(())
+    }
+
+    /// Writes a word, at a multiple of 8.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    #[inline]
+    pub fn write_word(&self, offset: u64, value: u64) -> Result<(), Error> {
+        let index = self.check_word(offset)?;
+        self.segment.words()[index].store(value, Ordering::Release);
+        self.segment.wake_sleepers(offset, offset + 8);
+        Ok(())
+    }
+
+    /// Reads a word, at a multiple of 8. What is read after it is no older. [REFLECT-3.3]
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    #[inline]
+    pub fn load(&self, offset: u64) -> Result<u64, Error> {
+        let index = self.check_word(offset)?;
+        Ok(self.segment.words()[index].load(Ordering::Acquire))
+    }
+
+    /// Reads bytes, each word of them whole, but not all at the same moment.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), Error> {
+        self.check(offset, data.len())?;
+        words::read(self.segment.words(), offset as usize, data);
+        Ok(())
+    }
+
+    /// Waits until the word at a multiple of 8 is not `not`, a member has ended of which [`news`](Self::news) would tell, or the
+    /// time is over; `None` is never. Polls first, and sleeps if nothing comes. [REFLECT-4.1]
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn wait(&self, offset: u64, not: u64, timeout: Option<Duration>) -> Result<Waited, Error> {
+        let index = self.check_word(offset)?;
+        let wait = Wait {
+            segment: &self.segment,
+            member: self.member,
+            offset,
+            word: &self.segment.words()[index],
+            not,
+            ends_known: self.told().ends,
+        };
+        Ok(self.bed.wait(&wait, timeout))
+    }
+
+    /// What is known of a member.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is no such member.
+    pub fn life(&self, member: u16) -> Result<Life, Error> {
+        if member >= self.members() {
+            let members = self.members();
+            return Err(Error::InvalidArgument(format!(
+                "member {member} of a region of {members}: they have the numbers from 0"
+            )));
+        }
+        Ok(self.segment.member(member).0.life)
+    }
+
+    /// A member that has come or ended since this process has joined and was told so the last time; `None` if there is none.
+    /// [REFLECT-5.2]
+    pub fn news(&self) -> Option<News> {
+        let mut told = self.told();
+        if told.next == 0 {
+            // Before the search: who ends meanwhile is found, or ends the next wait.
+            told.ends = self.segment.ends();
+        }
+        for member in told.next..told.states.len() {
+            let (state, _) = self.segment.member(member as u16);
+            if std::mem::replace(&mut told.states[member], state) != state {
+                told.next = member + 1;
+                let member = member as u16;
+                let life = state.life;
+                return Some(News { member, life });
+            }
+        }
+        told.next = 0;
+        None
+    }
+
+    /// Leaves the region. Dropping it does the same.
+    pub fn leave(self) {}
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    fn check_word(&self, offset: u64) -> Result<usize, Error> {
+        self.check(offset, size_of::<u64>())?;
+        match offset.is_multiple_of(8) {
+            true => Ok(offset as usize / size_of::<u64>()),
+            false => Err(Error::InvalidArgument(format!(
+                "a word at {offset}: words lie at multiples of 8"
+            ))),
+        }
+    }
+
+    #[inline]
+    fn check(&self, offset: u64, len_bytes: usize) -> Result<(), Error> {
+        if generation() != self.generation {
+            return Err(Error::Forked);
+        }
+        let end = offset.checked_add(len_bytes as u64);
+        match end.is_some_and(|end| end <= self.geometry.len_bytes) {
+            true => Ok(()),
+            false => Err(self.beyond(offset, len_bytes)),
+        }
+    }
+
+    #[cold]
+    fn beyond(&self, offset: u64, len_bytes: usize) -> Error {
+        let (name, has_bytes) = (self.name(), self.len_bytes());
+        Error::InvalidArgument(format!(
+            "{len_bytes} bytes from {offset} on reach beyond the end of region {name}, which has {has_bytes} bytes"
+        ))
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if generation() == self.generation {
+            self.seated.rise();
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Answering those who come to a member's seat.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bcl_node::{Bound, Folder, Seat, is_of_own_user, peer_credentials, watch};
+use bcl_os::Fd;
+use bcl_os::bell::Bell;
+use bcl_os::ready::{is_readable, wait_for};
+use rustix::io::Errno;
+use rustix::net::SocketFlags;
+
+use super::report::Report;
+use super::say::{Answer, Unheard, Wish, hear, say};
+use super::watching::Watch;
+use crate::error::Error;
+use crate::options::{Geometry, Joining};
+use crate::segment::Segment;
+
+/// Connections beside those of the members: who asks something and goes.
+const STRANGERS_MAX: usize = 64;
+/// How often is looked whether the member to be watched is the one that is watched, should nobody have said so.
+const ROUND: Duration = Duration::from_secs(1);
+/// After a failure of the kernel's that may go on.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A member's seat.
+pub struct Host {
+    folder: Folder,
+    bound: Bound<Seat>,
+    seat: Seat,
+    geometry: Geometry,
+    segment: Option<Arc<Segment>>,
+    bell: Arc<Bell>,
+    guests: Vec<Fd>,
+}
+
+impl Host {
+    /// Takes the seat.
+    pub fn open(joining: Joining, bell: Arc<Bell>) -> Result<Self, Error> {
+        let Joining {
+            geometry,
+            seat,
+            folder,
+        } = joining;
+        let Some(bound) = folder.bind_seat(seat)? else {
+            return Err(Error::Taken {
+                name: geometry.name,
+                member: seat.member,
+            });
+        };
+        Ok(Self {
+            folder,
+            bound,
+            seat,
+            geometry,
+            segment: None,
+            bell,
+            guests: Vec::new(),
+        })
+    }
+
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    pub fn bound(&self) -> &Bound<Seat> {
+        &self.bound
+    }
+
+    pub fn seat(&self) -> Seat {
+        self.seat
+    }
+
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// From now on it can be handed over.
+    pub fn has(&mut self, segment: Arc<Segment>) {
+        self.segment = Some(segment);
+    }
+
+    /// Watches and answers until there is something to do, and does it. False: the program has left.
+    pub fn turn(&mut self, watch: &mut Watch) -> bool {
+        watch.look(self);
+        self.answer(&watch.descriptors(), ROUND);
+        !is_readable(self.bell.as_fd())
+    }
+
+    /// Answers whoever has come, once something has, or one of the others has something, or the time is over.
+    fn answer(&mut self, others: &[BorrowedFd<'_>], timeout: Duration) {
+        let own = [self.bell.as_fd(), self.bound.listener()];
+        let guests = self.guests.iter().map(AsFd::as_fd);
+        let all = own.into_iter().chain(guests).chain(others.iter().copied());
+        match wait_for(all, Some(timeout)) {
+            Ok(true) => {}
+            Ok(false) => return,
+            // The kernel is short of memory: not to be asked at once again.
+            Err(_) => return std::thread::sleep(PAUSE),
+        }
+        self.serve_guests();
+        self.let_in();
+    }
+
+    fn let_in(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        loop {
+            let accept = || rustix::net::accept_with(self.bound.listener(), flags);
+            match Fd::make(accept) {
+                Ok(guest) if self.is_welcome(&guest) => self.guests.push(guest),
+                Ok(_) => {}
+                Err(Errno::AGAIN) => return,
+                // It stays readable: no descriptor is left, perhaps.
+                Err(_) => return std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    fn is_welcome(&self, guest: &Fd) -> bool {
+        let own_uid = rustix::process::geteuid().as_raw();
+        let is_own = peer_credentials(guest).is_ok_and(|peer| is_of_own_user(peer.uid, own_uid));
+        is_own && self.guests.len() < usize::from(self.geometry.members) + STRANGERS_MAX
+    }
+
+    fn serve_guests(&mut self) {
+        let mut guests = std::mem::take(&mut self.guests);
+        guests.retain(|guest| self.serve(guest));
+        self.guests.append(&mut guests);
+    }
+
+    /// Whether the guest stays.
+    fn serve(&mut self, guest: &Fd) -> bool {
+        match hear::<Wish>(guest) {
+            Ok((wish, _)) => self.grant(guest, &wish),
+            Err(Unheard::NotYet) => true,
+            Err(Unheard::Over) => false,
+        }
+    }
+
+    fn grant(&mut self, guest: &Fd, wish: &Wish) -> bool {
+        let said = match (wish, &self.segment) {
+            // As always when something has come.
+            (Wish::Look, _) => return true,
+            (Wish::Watch, _) => {
+                let pidfd = watch::own_pidfd().ok().flatten();
+                let beside: Vec<_> = pidfd.iter().map(AsFd::as_fd).collect();
+                say(guest, &Answer::Watched, &beside)
+            }
+            (Wish::Region, Some(segment)) => {
+                let region = Answer::Region(self.geometry.clone());
+                say(guest, &region, &[segment.as_fd()])
+            }
+            (Wish::Report, Some(segment)) => {
+                let report = Report::of(&self.geometry, segment);
+                say(guest, &Answer::Report(report), &[])
+            }
+            // Who is not marked is not asked, and the report can wait.
+            (Wish::Region | Wish::Report, None) => return false,
+        };
+        said.is_ok()
+    }
+}

@@ -1,0 +1,112 @@
+//! Waiting for a word of a region ([REFLECT-4]).
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bcl_os::sync::{AtomicU64, Ordering};
+use bcl_os::wait::{Advice, Core, Waiter};
+use bcl_os::{fence, futex};
+
+use crate::segment::Segment;
+
+/// Longest sleep where the kernel gives no fence for others: a writer that has not seen yet that it has to fence is missed by so
+/// much.
+const UNFENCED: Duration = Duration::from_millis(10);
+
+/// How a wait has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// The word has this value.
+    Changed(u64),
+    /// A member has ended, of which [`Region::news`](crate::Region::news) tells.
+    MemberGone,
+    /// The time is over.
+    TimedOut,
+}
+
+/// How the threads of this process wait.
+#[derive(Debug, Default)]
+pub struct Bed {
+    core: Core,
+    sleepers: Mutex<u32>,
+}
+
+/// One wait.
+pub struct Wait<'a> {
+    pub segment: &'a Segment,
+    pub member: u16,
+    pub offset: u64,
+    pub word: &'a AtomicU64,
+    /// What the word must not be any more.
+    pub not: u64,
+    /// Ends of members that the program has been told of.
+    pub ends_known: u32,
+}
+
+impl Wait<'_> {
+    fn outcome(&self) -> Option<Waited> {
+        let value = self.word.load(Ordering::Acquire);
+        if value != self.not {
+            return Some(Waited::Changed(value));
+        }
+        (self.segment.ends() != self.ends_known).then_some(Waited::MemberGone)
+    }
+}
+
+impl Bed {
+    /// Waits; `None` is for ever.
+    pub fn wait(&self, wait: &Wait<'_>, timeout: Option<Duration>) -> Waited {
+        let mut waiter = Waiter::default();
+        // Longer than the clock can count is for ever.
+        let mut deadline = None;
+        loop {
+            if let Some(outcome) = wait.outcome() {
+                return outcome;
+            }
+            let advice = waiter.after_empty_poll(&self.core, || false);
+            if advice == Advice::Again {
+                std::hint::spin_loop();
+                continue;
+            }
+            let now = Instant::now();
+            let deadline = *deadline.get_or_insert_with(|| now.checked_add(timeout?));
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(now));
+            if left == Some(Duration::ZERO) {
+                return Waited::TimedOut;
+            }
+            if advice == Advice::Sleep {
+                self.sleep(wait, left);
+            }
+        }
+    }
+
+    /// Returns when woken, or sooner.
+    fn sleep(&self, wait: &Wait<'_>, left: Option<Duration>) {
+        let changes = {
+            let mut sleepers = self.lock();
+            *sleepers += 1;
+            wait.segment
+                .lie_down(wait.member, wait.offset, *sleepers == 1)
+        };
+        let seen = changes.load(Ordering::Acquire);
+        let limit = match fence::heavy() {
+            true => left,
+            false => {
+                wait.segment.have_all_fence();
+                Some(left.map_or(UNFENCED, |left| left.min(UNFENCED)))
+            }
+        };
+        if wait.outcome().is_none() {
+            futex::sleep(changes, seen, limit);
+        }
+        let mut sleepers = self.lock();
+        *sleepers -= 1;
+        if *sleepers == 0 {
+            wait.segment.rise(wait.member);
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, u32> {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
