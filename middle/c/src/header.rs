@@ -1,4 +1,4 @@
-//! Whether `bcl_adi.h` and this crate agree.
+//! Whether the headers and this crate agree.
 
 use bcl_adi::{Datum, Function};
 use bcl_cface::{c_constants, c_structure, layout};
@@ -6,7 +6,18 @@ use bcl_cface::{c_constants, c_structure, layout};
 use crate::types::*;
 
 fn assertions() -> String {
-    let mut c = "#include <bcl_adi.h>\n".to_owned();
+    let mut c = "#include <bcl_adi.h>\n#include <bcl_reflect.h>\n".to_owned();
+    c_structure!(c, CLife = "bcl_reflect_life" { member, life, cause, cause_detail });
+    c_constants!(
+        c,
+        "BCL_REFLECT_",
+        NAME_MAX = bcl_reflect::NAME_MAX_BYTES,
+        MEMBERS_MAX = bcl_reflect::MEMBERS_MAX,
+        LEN_MAX = bcl_reflect::REGION_MAX_BYTES,
+        NEVER = NEVER,
+        THERE = THERE,
+        GONE = GONE,
+    );
     c_structure!(c, COutgoing = "bcl_adi_outgoing" {
         to, tag, data, context, pieces, count, space, flags, reserved,
     });

@@ -1,7 +1,8 @@
-//! The C library, of which [`bcl_capi`] has the calls of `bcl.h`; here are those of `bcl_adi.h`, which says what they promise.
+//! The C library, of which [`bcl_capi`] has the calls of `bcl.h`; here are those of `bcl_adi.h` and `bcl_reflect.h`, which say what they
+//! promise.
 //!
 //! Read [`types`] (what both languages see), [`endpoint`] (what a program holds, and errors), then the calls in the order of the
-//! header: [`messages`], [`probing`], [`completions`], [`one_sided`].
+//! header: [`messages`], [`probing`], [`completions`], [`one_sided`]; and [`mod@reflect`].
 
 /// Its calls are part of the library.
 extern crate bcl_capi as _;
@@ -13,4 +14,5 @@ mod header;
 mod messages;
 mod one_sided;
 mod probing;
+mod reflect;
 mod types;

@@ -1,4 +1,4 @@
-//! The structures and constants of `bcl_adi.h`, field by field; a test compares both.
+//! The structures and constants of `bcl_adi.h` and `bcl_reflect.h`, field by field; a test compares both.
 
 use std::ffi::c_void;
 
@@ -112,4 +112,18 @@ pub struct CChange {
     pub operands: *const u8,
     pub compared: *const u8,
     pub found: *mut u8,
+}
+
+pub const NEVER: u32 = 0;
+pub const THERE: u32 = 1;
+pub const GONE: u32 = 2;
+
+/// `bcl_reflect_life`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CLife {
+    pub member: u32,
+    pub life: u32,
+    pub cause: u32,
+    pub cause_detail: i32,
 }

@@ -69,12 +69,32 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// It has been left.
+    #[error("the region has been left")]
+    Left,
     /// A call in a child of the process that has joined.
     #[error("the region belongs to the parent process: join as another member after fork")]
     Forked,
 }
 
 impl Error {
+    /// Whether there is no memory for the region.
+    pub fn is_for_want_of_memory(&self) -> bool {
+        matches!(self, Self::Memory(memfd::Error::NoMemory { .. }))
+    }
+
+    /// Whether no descriptor is left for it.
+    pub fn is_for_want_of_descriptors(&self) -> bool {
+        match self {
+            Self::Memory(memfd::Error::NoDescriptors(_)) => true,
+            Self::System { source, .. } => {
+                let errno = source.raw_os_error();
+                [libc::EMFILE, libc::ENFILE].map(Some).contains(&errno)
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn system(what: &'static str, source: impl Into<io::Error>) -> Self {
         let source = source.into();
         Self::System { what, source }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bcl_os::process::generation;
-use bcl_os::sync::Ordering;
+use bcl_os::sync::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::life::{Life, News, State};
@@ -19,16 +19,19 @@ use crate::words;
 /// Threads may share it. Dropping it is leaving: what was written stays, and the others are told.
 #[derive(Debug)]
 pub struct Region {
-    /// Before the rest, so that the thread ends first.
-    seated: Seated,
+    /// Until it is left.
+    seated: Mutex<Option<Seated>>,
     segment: Arc<Segment>,
     geometry: Geometry,
     member: u16,
     bed: Bed,
     told: Mutex<Told>,
-    /// Whose it is: this process's, not its children's.
-    generation: u64,
+    /// Whose it is: this process's, not its children's. [`LEFT`] once it is left.
+    generation: AtomicU64,
 }
+
+/// The generation of no process.
+const LEFT: u64 = 0;
 
 /// What the program knows of the members.
 #[derive(Debug)]
@@ -50,13 +53,13 @@ impl Region {
             next: 0,
         };
         Ok(Self {
-            seated,
+            seated: Mutex::new(Some(seated)),
             segment,
             geometry,
             member,
             bed: Bed::default(),
             told: Mutex::new(told),
-            generation,
+            generation: AtomicU64::new(generation),
         })
     }
 
@@ -93,7 +96,7 @@ impl Region {
     /// Writes so that all members see it, and returns when those of this node do. [REFLECT-3]
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] beyond the end, [`Error::Forked`].
+    /// [`Error::InvalidArgument`] beyond the end, [`Error::Forked`], [`Error::Left`].
     #[inline]
     pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
         self.check(offset, data.len())?;
@@ -139,7 +142,7 @@ impl Region {
     /// time is over; `None` is never. Polls first, and sleeps if nothing comes. [REFLECT-4.1]
     ///
     /// # Errors
-    /// As [`write`](Self::write).
+    /// As [`write`](Self::write); [`Error::Left`] also if that happens meanwhile.
     pub fn wait(&self, offset: u64, not: u64, timeout: Option<Duration>) -> Result<Waited, Error> {
         let index = self.check_word(offset)?;
         let wait = Wait {
@@ -150,7 +153,11 @@ impl Region {
             not,
             ends_known: self.told().ends,
         };
-        Ok(self.bed.wait(&wait, timeout))
+        let waited = self.bed.wait(&wait, timeout);
+        match self.has_left() {
+            true => Err(Error::Left),
+            false => Ok(waited),
+        }
     }
 
     /// What is known of a member.
@@ -188,8 +195,27 @@ impl Region {
         None
     }
 
-    /// Leaves the region. Dropping it does the same.
-    pub fn leave(self) {}
+    /// Leaves the region, as dropping does, and ends the waits of other threads. What [`memory`](Self::memory) has returned is there
+    /// until it is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Forked`]; [`Error::Left`] if that was done.
+    pub fn leave(&self) -> Result<(), Error> {
+        self.check(0, 0)?;
+        let seated = self
+            .seated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let seated = seated.ok_or(Error::Left)?;
+        self.generation.store(LEFT, Ordering::Release);
+        seated.rise();
+        Ok(())
+    }
+
+    fn has_left(&self) -> bool {
+        self.generation.load(Ordering::Relaxed) == LEFT
+    }
 
     fn told(&self) -> std::sync::MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
@@ -208,13 +234,21 @@ impl Region {
 
     #[inline]
     fn check(&self, offset: u64, len_bytes: usize) -> Result<(), Error> {
-        if generation() != self.generation {
-            return Err(Error::Forked);
+        if generation() != self.generation.load(Ordering::Relaxed) {
+            return Err(self.not_ours());
         }
         let end = offset.checked_add(len_bytes as u64);
         match end.is_some_and(|end| end <= self.geometry.len_bytes) {
             true => Ok(()),
             false => Err(self.beyond(offset, len_bytes)),
+        }
+    }
+
+    #[cold]
+    fn not_ours(&self) -> Error {
+        match self.has_left() {
+            true => Error::Left,
+            false => Error::Forked,
         }
     }
 
@@ -229,8 +263,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if generation() == self.generation {
-            self.seated.rise();
-        }
+        // In a child of the process, it stays where it is; and it may have been left before.
+        let _ = self.leave();
     }
 }

@@ -180,9 +180,10 @@ impl Segment {
             line.state
                 .compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed);
         if exchanged.is_ok() {
-            self.rise(member);
             self.header().shared.ends.fetch_add(1, Ordering::Release);
+            // Its own too, if it leaves.
             self.wake_sleepers(ANYWHERE, ANYWHERE);
+            self.rise(member);
         }
     }
 

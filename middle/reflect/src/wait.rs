@@ -49,6 +49,7 @@ impl Wait<'_> {
         if value != self.not {
             return Some(Waited::Changed(value));
         }
+        // One's own end is among them.
         (self.segment.ends() != self.ends_known).then_some(Waited::MemberGone)
     }
 }

@@ -61,7 +61,7 @@ fn a_region_ends_with_its_last_member_and_leaves_nothing() {
     let a = world.join(0);
     a.write_word(0, 7).unwrap();
     let b = world.join(1);
-    a.leave();
+    a.leave().unwrap();
     assert_eq!(b.load(0).unwrap(), 7);
     let a = world.join(0);
     assert_eq!(a.load(0).unwrap(), 7);
@@ -154,7 +154,7 @@ fn members_that_come_and_leave_are_news_once_and_end_waits() {
     let waited = thread::scope(|scope| {
         let waiting = scope.spawn(|| a.wait(0, 0, PATIENCE).unwrap());
         thread::sleep(Duration::from_millis(30));
-        b.leave();
+        b.leave().unwrap();
         waiting.join().unwrap()
     });
     assert_eq!(waited, Waited::MemberGone);
@@ -230,10 +230,26 @@ fn who_sees_a_write_sees_those_before_it() {
 }
 
 #[test]
+fn what_was_left_is_of_no_use_and_ends_waits() {
+    let world = World::new();
+    let a = world.join(0);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| a.wait(0, 0, None));
+        thread::sleep(Duration::from_millis(30));
+        a.leave().unwrap();
+        assert!(matches!(waiting.join().unwrap(), Err(Error::Left)));
+    });
+    assert!(matches!(a.write_word(0, 1), Err(Error::Left)));
+    assert!(matches!(a.leave(), Err(Error::Left)));
+    let again = world.join(0);
+    assert_eq!(again.load(0).unwrap(), 0);
+}
+
+#[test]
 fn people_see_regions_and_members() {
     let world = World::new();
     let a = world.join(0);
-    world.join(3).leave();
+    world.join(3).leave().unwrap();
     let folder = Folder::open(world.0.path()).unwrap();
     let reports = reports(&folder).unwrap();
     let [report] = &reports[..] else {

@@ -11,6 +11,7 @@ mod mpi;
 mod output;
 mod peer;
 mod perf;
+mod reflect;
 mod run;
 mod size;
 mod spawn;
@@ -39,6 +40,7 @@ enum Command {
     Doctor(doctor::Arguments),
     Stat(stat::Arguments),
     Trace(trace::Arguments),
+    Reflect(reflect::Arguments),
     Run(run::Arguments),
     /// The helper that `bcl run` starts on a host.
     #[command(hide = true)]
@@ -90,6 +92,7 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Info(arguments) => info::run(&arguments)?,
         Command::Stat(arguments) => stat::run(&arguments)?,
         Command::Trace(arguments) => trace::run(&arguments)?,
+        Command::Reflect(arguments) => reflect::run(&arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,8 +4,8 @@ mod common;
 
 use common::Node;
 
-const COMMANDS: [&str; 9] = [
-    "perf", "info", "doctor", "stat", "trace", "run", "mpi-env", "send", "recv",
+const COMMANDS: [&str; 10] = [
+    "perf", "info", "doctor", "stat", "trace", "reflect", "run", "mpi-env", "send", "recv",
 ];
 
 #[test]

@@ -127,8 +127,9 @@ pub fn ended(result: &Result<(), OpError>) -> CEvent {
     event
 }
 
-fn caused(cause: Cause) -> CEvent {
-    let (cause, cause_detail) = match cause {
+/// `cause` and `cause_detail`, of events and whatever else says why something is gone.
+pub fn numbers_of(cause: Cause) -> (u32, i32) {
+    match cause {
         Cause::Closed => (CAUSE_CLOSED, 0),
         Cause::Exited(status) => (CAUSE_EXITED, status),
         Cause::Killed(signal) => (CAUSE_KILLED, signal),
@@ -136,7 +137,11 @@ fn caused(cause: Cause) -> CEvent {
         Cause::Silent(time_ms) => (CAUSE_SILENT, time_ms.try_into().unwrap_or(i32::MAX)),
         Cause::Restarted => (CAUSE_RESTARTED, 0),
         Cause::Protocol => (CAUSE_PROTOCOL, 0),
-    };
+    }
+}
+
+fn caused(cause: Cause) -> CEvent {
+    let (cause, cause_detail) = numbers_of(cause);
     CEvent {
         cause,
         cause_detail,

@@ -30,7 +30,7 @@ pub use report::{Report, ReportedMember, reports};
 #[derive(Debug)]
 pub struct Seated {
     bell: Arc<Bell>,
-    thread: Option<JoinHandle<()>>,
+    thread: JoinHandle<()>,
     segment: Arc<Segment>,
     member: u16,
     /// What it was entered as.
@@ -57,7 +57,7 @@ impl Seated {
             Ok((segment, state)) => {
                 let seated = Self {
                     bell,
-                    thread: Some(thread),
+                    thread,
                     segment: Arc::clone(&segment),
                     member,
                     state,
@@ -72,13 +72,11 @@ impl Seated {
     }
 
     /// Leaves: the others know from the segment, and then hear that the thread has gone.
-    pub fn rise(&mut self) {
+    pub fn rise(self) {
         let left = self.state.ended(Cause::Closed);
         self.segment.leave(self.member, self.state, left);
         bell::ring(self.bell.ringer());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let _ = self.thread.join();
     }
 }
 
