@@ -48,7 +48,7 @@ pub enum Error {
     },
     /// Members that have the region do not hand it over.
     #[error(
-        "the members of region {name} that are there do not answer within {} s: {who}; are they stopped?", waited.as_secs()
+        "the members of region {name} that are there do not answer within {} s: {who}; are they stopped, or of another version of BCL?", waited.as_secs()
     )]
     NoAnswer {
         /// The region.

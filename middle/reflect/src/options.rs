@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::region::Region;
+use crate::seat::Secret;
 
 /// Longest name of a region.
 pub const NAME_MAX_BYTES: usize = 64;
@@ -48,6 +49,7 @@ pub(crate) struct Joining {
     pub geometry: Geometry,
     pub seat: Seat,
     pub folder: Folder,
+    pub secret: Secret,
 }
 
 impl Options {
@@ -115,6 +117,7 @@ impl Options {
         let key = self.key.map_or_else(JobKey::from_env, Ok)?;
         let region = region_id(&key, &geometry.name);
         Ok(Joining {
+            secret: Secret::new(key, &geometry.name),
             geometry,
             seat: Seat { region, member },
             folder: Folder::open(self.folder.unwrap_or_else(Folder::default_path))?,

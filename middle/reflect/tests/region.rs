@@ -1,10 +1,12 @@
 //! Members of one process, which find each other as those of several do.
 
+use std::os::fd::AsFd;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use bcl_node::{Folder, JobKey};
+use bcl_node::{Folder, JobKey, Seat, fdpass};
+use bcl_os::ready::wait_for;
 use bcl_reflect::{Error, Life, News, Options, Region, Waited, reports};
 use bcl_types::Cause;
 
@@ -243,6 +245,64 @@ fn what_was_left_is_of_no_use_and_ends_waits() {
     assert!(matches!(a.leave(), Err(Error::Left)));
     let again = world.join(0);
     assert_eq!(again.load(0).unwrap(), 0);
+}
+
+/// What the region's members say to somebody who knows where they sit, of the same user, but not the key.
+fn ask(folder: &Folder, seat: Seat, words: &[&str]) -> usize {
+    let sock = folder.connect_to_seat(seat).unwrap().unwrap();
+    for word in words {
+        // It may have hung up.
+        let _ = fdpass::send(&sock, word.as_bytes(), &[]);
+    }
+    let mut descriptors = 0;
+    loop {
+        assert!(
+            wait_for([sock.as_fd()], PATIENCE).unwrap(),
+            "no end in {PATIENCE:?}"
+        );
+        match fdpass::recv(&sock, &mut [0; 4096]) {
+            Ok(received) if received.len_bytes > 0 => descriptors += received.fds.len(),
+            _ => return descriptors,
+        }
+    }
+}
+
+/// REFLECT-2.5
+#[test]
+fn who_does_not_know_the_key_gets_nothing_and_can_give_nothing() {
+    let world = World::new();
+    let key = JobKey::random().unwrap();
+    let a = world.options(0).key(key.clone()).join().unwrap();
+    let folder = Folder::open(world.0.path()).unwrap();
+    let [seat] = folder.seats().unwrap()[..] else {
+        panic!("there is one");
+    };
+    let region = r#"{"want":"region","nonce":"00"}"#;
+    let guess = r#"{"want":"proved","proof":"00"}"#;
+    for words in [[region, guess], [guess, region], ["{}", region]] {
+        assert_eq!(ask(&folder, seat, &words), 0);
+    }
+    drop(a);
+    // One that has taken a member's seat is not believed, and named in the end.
+    let impostor = folder.bind_seat(seat).unwrap().unwrap();
+    let mark = |_| impostor.mark();
+    folder
+        .with_marked_seats(seat.region, mark)
+        .unwrap()
+        .unwrap();
+    let error = thread::scope(|scope| {
+        let joining = scope.spawn(|| world.options(1).key(key).join().map(drop).unwrap_err());
+        while !joining.is_finished() {
+            if !wait_for([impostor.listener()], SOON).unwrap() {
+                continue;
+            }
+            let sock = rustix::net::accept(impostor.listener()).unwrap();
+            let challenge = r#"{"is":"challenge","nonce":"00","proof":"00"}"#;
+            let _ = fdpass::send(&sock, challenge.as_bytes(), &[]);
+        }
+        joining.join().unwrap()
+    });
+    assert!(error.to_string().contains("member 0"), "{error}");
 }
 
 #[test]

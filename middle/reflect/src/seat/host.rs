@@ -11,6 +11,7 @@ use bcl_os::ready::{is_readable, wait_for};
 use rustix::io::Errno;
 use rustix::net::SocketFlags;
 
+use super::proof::{self, Nonces, Role, Secret};
 use super::report::Report;
 use super::say::{Answer, Unheard, Wish, hear, say};
 use super::watching::Watch;
@@ -33,7 +34,15 @@ pub struct Host {
     geometry: Geometry,
     segment: Option<Arc<Segment>>,
     bell: Arc<Bell>,
-    guests: Vec<Fd>,
+    secret: Secret,
+    guests: Vec<Guest>,
+}
+
+/// Somebody of the same user.
+struct Guest {
+    sock: Fd,
+    /// What it has to prove that it knows the key with.
+    challenged: Option<Nonces>,
 }
 
 impl Host {
@@ -43,6 +52,7 @@ impl Host {
             geometry,
             seat,
             folder,
+            secret,
         } = joining;
         let Some(bound) = folder.bind_seat(seat)? else {
             return Err(Error::Taken {
@@ -57,6 +67,7 @@ impl Host {
             geometry,
             segment: None,
             bell,
+            secret,
             guests: Vec::new(),
         })
     }
@@ -67,6 +78,10 @@ impl Host {
 
     pub fn bound(&self) -> &Bound<Seat> {
         &self.bound
+    }
+
+    pub fn secret(&self) -> &Secret {
+        &self.secret
     }
 
     pub fn seat(&self) -> Seat {
@@ -92,7 +107,7 @@ impl Host {
     /// Answers whoever has come, once something has, or one of the others has something, or the time is over.
     fn answer(&mut self, others: &[BorrowedFd<'_>], timeout: Duration) {
         let own = [self.bell.as_fd(), self.bound.listener()];
-        let guests = self.guests.iter().map(AsFd::as_fd);
+        let guests = self.guests.iter().map(|guest| guest.sock.as_fd());
         let all = own.into_iter().chain(guests).chain(others.iter().copied());
         match wait_for(all, Some(timeout)) {
             Ok(true) => {}
@@ -109,7 +124,10 @@ impl Host {
         loop {
             let accept = || rustix::net::accept_with(self.bound.listener(), flags);
             match Fd::make(accept) {
-                Ok(guest) if self.is_welcome(&guest) => self.guests.push(guest),
+                Ok(sock) if self.is_welcome(&sock) => self.guests.push(Guest {
+                    sock,
+                    challenged: None,
+                }),
                 Ok(_) => {}
                 Err(Errno::AGAIN) => return,
                 // It stays readable: no descriptor is left, perhaps.
@@ -118,46 +136,66 @@ impl Host {
         }
     }
 
-    fn is_welcome(&self, guest: &Fd) -> bool {
+    fn is_welcome(&self, sock: &Fd) -> bool {
         let own_uid = rustix::process::geteuid().as_raw();
-        let is_own = peer_credentials(guest).is_ok_and(|peer| is_of_own_user(peer.uid, own_uid));
+        let is_own = peer_credentials(sock).is_ok_and(|peer| is_of_own_user(peer.uid, own_uid));
         is_own && self.guests.len() < usize::from(self.geometry.members) + STRANGERS_MAX
     }
 
     fn serve_guests(&mut self) {
         let mut guests = std::mem::take(&mut self.guests);
-        guests.retain(|guest| self.serve(guest));
+        guests.retain_mut(|guest| self.serve(guest));
         self.guests.append(&mut guests);
     }
 
     /// Whether the guest stays.
-    fn serve(&mut self, guest: &Fd) -> bool {
-        match hear::<Wish>(guest) {
-            Ok((wish, _)) => self.grant(guest, &wish),
+    fn serve(&self, guest: &mut Guest) -> bool {
+        match hear::<Wish>(&guest.sock) {
+            Ok((wish, _)) => self.grant(guest, wish),
             Err(Unheard::NotYet) => true,
             Err(Unheard::Over) => false,
         }
     }
 
-    fn grant(&mut self, guest: &Fd, wish: &Wish) -> bool {
+    fn grant(&self, guest: &mut Guest, wish: Wish) -> bool {
+        let sock = &guest.sock;
         let said = match (wish, &self.segment) {
             // As always when something has come.
             (Wish::Look, _) => return true,
             (Wish::Watch, _) => {
                 let pidfd = watch::own_pidfd().ok().flatten();
                 let beside: Vec<_> = pidfd.iter().map(AsFd::as_fd).collect();
-                say(guest, &Answer::Watched, &beside)
+                say(sock, &Answer::Watched, &beside)
             }
-            (Wish::Region, Some(segment)) => {
+            (Wish::Region { nonce }, Some(_)) => {
+                let Ok(host) = proof::nonce() else {
+                    return false;
+                };
+                let nonces = Nonces { asker: nonce, host };
+                let challenge = Answer::Challenge {
+                    nonce: nonces.host.clone(),
+                    proof: self.secret.proof(Role::Host, &nonces),
+                };
+                let said = say(sock, &challenge, &[]);
+                guest.challenged = Some(nonces);
+                said
+            }
+            (Wish::Proved { proof }, Some(segment)) => {
+                let challenged = guest.challenged.take();
+                let is_proved =
+                    |nonces: &Nonces| self.secret.is_proved(Role::Asker, nonces, &proof);
+                if !challenged.as_ref().is_some_and(is_proved) {
+                    return false;
+                }
                 let region = Answer::Region(self.geometry.clone());
-                say(guest, &region, &[segment.as_fd()])
+                say(sock, &region, &[segment.as_fd()])
             }
             (Wish::Report, Some(segment)) => {
                 let report = Report::of(&self.geometry, segment);
-                say(guest, &Answer::Report(report), &[])
+                say(sock, &Answer::Report(report), &[])
             }
             // Who is not marked is not asked, and the report can wait.
-            (Wish::Region | Wish::Report, None) => return false,
+            (Wish::Region { .. } | Wish::Proved { .. } | Wish::Report, None) => return false,
         };
         said.is_ok()
     }

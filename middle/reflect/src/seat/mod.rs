@@ -1,10 +1,11 @@
 //! A member's place, where others of the node find it, and the thread that sits there ([REFLECT-2], [REFLECT-5]).
 //!
-//! Read on with [`say`], what members say to each other; [`host`], answering; [`joining`], getting the region from others;
+//! Read on with [`say`], what members say to each other; [`proof`], that they may; [`host`], answering; [`joining`], getting the region from others;
 //! [`watching`], who has ended; [`report`], for people.
 
 mod host;
 mod joining;
+mod proof;
 mod report;
 mod say;
 mod watching;
@@ -24,6 +25,7 @@ use crate::segment::Segment;
 use host::Host;
 use watching::Watch;
 
+pub use proof::Secret;
 pub use report::{Report, ReportedMember, reports};
 
 /// A member of a region, and its thread.

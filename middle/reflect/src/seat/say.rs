@@ -17,8 +17,10 @@ const MAX_BYTES: usize = 64 << 10;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "want", rename_all = "lowercase")]
 pub enum Wish {
-    /// The region.
-    Region,
+    /// The region; an answer is a challenge.
+    Region { nonce: String },
+    /// The same, by one who knows the key.
+    Proved { proof: String },
     /// To hear when this process ends.
     Watch,
     /// That it looks whom it has to watch.
@@ -31,6 +33,8 @@ pub enum Wish {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "lowercase")]
 pub enum Answer {
+    /// This process knows the key; now prove that you do.
+    Challenge { nonce: String, proof: String },
     /// Here it is: the segment's descriptor is beside it.
     Region(Geometry),
     /// A pidfd is beside it, if the kernel has such.
