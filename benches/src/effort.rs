@@ -30,7 +30,7 @@ impl Effort {
     pub fn iterations(self, kind: Kind) -> usize {
         let full = match kind {
             Kind::Latency { size_bytes } if size_bytes > 4096 => 40_000,
-            Kind::Latency { .. } | Kind::Exchange(_) => 500_000,
+            Kind::Latency { .. } | Kind::Exchange(_) | Kind::Reflected => 500_000,
             Kind::Stream { size_bytes, .. } => (4 << 30) / size_bytes,
             Kind::Rate => 3_000_000,
             Kind::Barrier => 20_000,

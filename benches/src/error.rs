@@ -58,6 +58,9 @@ pub enum Error {
     /// A call of BCL was refused.
     #[error("BCL: {0}")]
     Call(#[from] bcl::Error),
+    /// A call on a region was refused.
+    #[error("BCL: {0}")]
+    Region(#[from] bcl_reflect::Error),
     /// An operation of BCL failed.
     #[error("an operation of BCL failed: {0}")]
     Operation(#[from] bcl::OpError),

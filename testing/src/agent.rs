@@ -78,10 +78,17 @@ impl Agent {
     /// Its folder, and how it is to be started.
     fn prepare(words: Vec<String>, options: &[&str]) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("bcl-test-agent-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir(&folder).expect("a temporary folder can be made");
+        // A test that was killed, whose process had the same number, may have left some.
+        let folder = loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("bcl-test-agent-{}-{number}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            match fs::create_dir(&folder) {
+                Ok(()) => break folder,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => panic!("a temporary folder can be made: {error}"),
+            }
+        };
         Self {
             folder,
             words,

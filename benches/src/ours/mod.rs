@@ -12,6 +12,7 @@ mod pairs;
 mod player;
 pub mod rank;
 mod rate;
+mod reflected;
 mod strace;
 mod stream;
 mod streams;

@@ -8,7 +8,9 @@ use bcl::NodeId;
 
 use crate::error::{Result, system};
 use crate::ours::player::Player;
-use crate::ours::{barrier, exchange, idle, latency, memory, pairs, rate, stream, streams};
+use crate::ours::{
+    barrier, exchange, idle, latency, memory, pairs, rate, reflected, stream, streams,
+};
 use crate::work::{self, Kind, Work};
 
 /// What the process is told by the one that measures.
@@ -80,6 +82,7 @@ fn play(player: &mut Player, arguments: &Arguments) -> Result<f64> {
         } => stream::measure_mb_per_s(player, size_bytes, in_flight, iterations),
         Kind::Rate => rate::measure_m_per_s(player, iterations),
         Kind::Exchange(operation) => exchange::measure_us(player, operation, iterations),
+        Kind::Reflected => reflected::measure_us(player, &arguments.folder, iterations),
         Kind::Memory { peers } => memory::measure_kib(player, peers, iterations),
         Kind::SystemCalls => latency::mark_ping_pong(player, iterations),
         Kind::Idle => idle::measure_percent(player, arguments.duration()),

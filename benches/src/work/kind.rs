@@ -11,6 +11,8 @@ pub enum Kind {
     Rate,
     /// A word handed to and fro by an operation on the other's memory; one way in us.
     Exchange(Operation),
+    /// A word handed to and fro in a region of reflective memory; one way in us.
+    Reflected,
     /// Memory that a port takes for each of its peers; KiB.
     Memory { peers: usize },
     /// System calls in the middle of a ping-pong.

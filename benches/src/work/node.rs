@@ -163,6 +163,15 @@ pub const WORKS: &[Work] = &[
         marks: EXCHANGE_MARKS,
     },
     Work {
+        name: "reflected",
+        title: "word of a region, written and seen",
+        unit: "us",
+        kind: Kind::Reflected,
+        wire: None,
+        subjects: &[Bcl, CacheLine],
+        marks: EXCHANGE_MARKS,
+    },
+    Work {
         name: "memory-1",
         title: "memory of a peer, 1 active peer",
         unit: "KiB",

@@ -4,6 +4,7 @@
 mod crowd;
 mod faults;
 mod forged;
+mod hardship;
 mod hosts;
 mod keys;
 mod killed;

@@ -88,6 +88,14 @@ impl Host {
         self.seat
     }
 
+    /// The seat of another.
+    pub fn seat_of(&self, member: u16) -> Seat {
+        Seat {
+            member,
+            ..self.seat
+        }
+    }
+
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }

@@ -1,7 +1,7 @@
 //! A member's place, where others of the node find it, and the thread that sits there ([REFLECT-2], [REFLECT-5]).
 //!
-//! Read on with [`say`], what members say to each other; [`proof`], that they may; [`host`], answering; [`joining`], getting the region from others;
-//! [`watching`], who has ended; [`report`], for people.
+//! Read on with [`say`], what members say to each other; [`proof`], that they may; [`host`], answering; [`joining`], getting the
+//! region from others; [`watching`], who has ended; [`report`], for people.
 
 mod host;
 mod joining;
@@ -11,7 +11,6 @@ mod say;
 mod watching;
 
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
 use bcl_os::bell::{self, Bell};
@@ -45,32 +44,29 @@ impl Seated {
         let member = joining.seat.member;
         let bell = Bell::new().map_err(|errno| Error::system("making a pipe", errno))?;
         let bell = Arc::new(bell);
-        let host = Host::open(joining, Arc::clone(&bell))?;
-        let (tell, told) = sync_channel(1);
-        // All of it on the thread, which also answers who asks meanwhile.
-        let body = move || serve(host, |joined| drop(tell.send(joined)));
-        let thread = without_signals("bcl-reflect", body)
-            .map_err(|source| Error::system("starting the thread of a region", source))?;
-        let joined = told.recv().unwrap_or_else(|_| {
-            let died = std::io::Error::other("it has died: please report it with what stderr says");
-            Err(Error::system("the thread of a region", died))
-        });
-        match joined {
-            Ok((segment, state)) => {
-                let seated = Self {
-                    bell,
-                    thread,
-                    segment: Arc::clone(&segment),
-                    member,
-                    state,
-                };
-                Ok((seated, segment))
-            }
-            Err(error) => {
-                let _ = thread.join();
-                Err(error)
-            }
-        }
+        let mut host = Host::open(joining, Arc::clone(&bell))?;
+        let segment = Arc::new(joining::obtain(&host)?);
+        host.has(Arc::clone(&segment));
+        let state = State {
+            joined: segment.member(member).0.joined.wrapping_add(1),
+            life: Life::There,
+        };
+        segment.enter(member, state, !bcl_os::fence::register());
+        let mut watch = Watch::new(Arc::clone(&segment));
+        watch.tell_predecessor(&host);
+        let body = move || while host.turn(&mut watch) {};
+        let thread = without_signals("bcl-reflect", body).map_err(|source| {
+            segment.leave(member, state, state.ended(Cause::Closed));
+            Error::system("starting the thread of a region", source)
+        })?;
+        let seated = Self {
+            bell,
+            thread,
+            segment: Arc::clone(&segment),
+            member,
+            state,
+        };
+        Ok((seated, segment))
     }
 
     /// Leaves: the others know from the segment, and then hear that the thread has gone.
@@ -80,30 +76,4 @@ impl Seated {
         bell::ring(self.bell.ringer());
         let _ = self.thread.join();
     }
-}
-
-type Joined = Result<(Arc<Segment>, State), Error>;
-
-/// The thread.
-fn serve(mut host: Host, tell: impl FnOnce(Joined)) {
-    let segment = match joining::obtain(&host) {
-        Ok(segment) => Arc::new(segment),
-        Err(error) => {
-            // The seat is free before who was to have it hears that it has not.
-            drop(host);
-            return tell(Err(error));
-        }
-    };
-    host.has(Arc::clone(&segment));
-    let before = segment.member(host.seat().member).0;
-    let state = State {
-        joined: before.joined.wrapping_add(1),
-        life: Life::There,
-    };
-    let must_fence = !bcl_os::fence::register();
-    segment.enter(host.seat().member, state, must_fence);
-    let mut watch = Watch::new(Arc::clone(&segment));
-    watch.tell_predecessor(&host);
-    tell(Ok((segment, state)));
-    while host.turn(&mut watch) {}
 }

@@ -4,7 +4,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bcl_node::Seat;
 use bcl_node::watch::PeerProcess;
 use bcl_os::Fd;
 use bcl_types::Cause;
@@ -42,10 +41,7 @@ impl Watch {
         let own = usize::from(host.seat().member);
         let there = self.there(own);
         if let Some((member, _)) = there.last() {
-            let seat = Seat {
-                member: *member,
-                ..host.seat()
-            };
+            let seat = host.seat_of(*member);
             // Should it miss that, it looks by itself once a second.
             if let Ok(Some(sock)) = host.folder().connect_to_seat(seat) {
                 let _ = say(sock, &Wish::Look, &[]);
@@ -105,10 +101,7 @@ impl Watch {
     /// It has hung up, as the dead do, and those who have left, or who had no room for one more connection.
     fn bury_if_dead(&self, host: &Host, watched: &Watched) {
         let Watched { member, state, .. } = *watched;
-        let seat = Seat {
-            member,
-            ..host.seat()
-        };
+        let seat = host.seat_of(member);
         let is_there = || self.segment.member(member).0 == state;
         let sits_there = || !matches!(host.folder().connect_to_seat(seat), Ok(None));
         // Of one that dies, descriptors close one after the other.
@@ -125,10 +118,7 @@ impl Watch {
 
     fn bury(&self, host: &Host, member: u16, state: State, cause: Cause) {
         self.segment.leave(member, state, state.ended(cause));
-        let seat = Seat {
-            member,
-            ..host.seat()
-        };
+        let seat = host.seat_of(member);
         // Should it fail: whoever comes next removes the name.
         let _ = host.folder().sweep_one(seat);
     }
@@ -137,10 +127,7 @@ impl Watch {
 impl Watched {
     /// `None` if nobody sits there.
     fn call(host: &Host, member: u16, state: State) -> std::io::Result<Option<Self>> {
-        let seat = Seat {
-            member,
-            ..host.seat()
-        };
+        let seat = host.seat_of(member);
         let Some(sock) = host.folder().connect_to_seat(seat)? else {
             return Ok(None);
         };
