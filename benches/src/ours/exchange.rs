@@ -6,9 +6,9 @@
 
 use bcl::{Access, Address, DmaBuffer, Event, Which};
 
-use crate::batches::{self, try_one_way_us};
 use crate::error::{Error, Result};
 use crate::ours::player::{Player, unexpected};
+use crate::ours::turns::{self, Game};
 use crate::work::Operation;
 
 const WINDOW: u16 = 0;
@@ -25,22 +25,12 @@ pub fn measure_us(player: &mut Player, operation: Operation, round_trips: usize)
     let access = Access::GET | Access::PUT | Access::ATOMIC;
     player.port.bind(WINDOW, memory, access)?;
     player.begin()?;
-    let mut hands = Hands::new(player, operation);
-    for _ in 0..round_trips / 10 + 1 {
-        hands.turn()?;
-    }
-    if hands.player.rank == 0 {
-        return try_one_way_us(round_trips, || hands.turn());
-    }
-    for _ in 0..batches::whole(round_trips) {
-        hands.turn()?;
-    }
-    Ok(0.0)
+    let hands = Hands::new(player, operation);
+    turns::measure_us(player, hands, round_trips)
 }
 
-struct Hands<'a> {
+struct Hands {
     partner: Address,
-    player: &'a mut Player,
     operation: Operation,
     /// What goes to and fro.
     number: u64,
@@ -48,31 +38,31 @@ struct Hands<'a> {
     word: Vec<u8>,
 }
 
-impl<'a> Hands<'a> {
-    fn new(player: &'a mut Player, operation: Operation) -> Self {
+impl Game for Hands {
+    fn turn(&mut self, player: &mut Player) -> Result<()> {
+        self.number += 1;
+        if player.rank == 0 {
+            self.give(player)?;
+            self.take(player)
+        } else {
+            self.take(player)?;
+            self.give(player)
+        }
+    }
+}
+
+impl Hands {
+    fn new(player: &Player, operation: Operation) -> Self {
         Self {
             partner: player.address_of(1 - player.rank),
-            player,
             operation,
             number: 0,
             word: vec![0; WORD_BYTES],
         }
     }
 
-    /// Rank 0 gives the next number and takes it back, rank 1 takes and gives.
-    fn turn(&mut self) -> Result<()> {
-        self.number += 1;
-        if self.player.rank == 0 {
-            self.give()?;
-            self.take()
-        } else {
-            self.take()?;
-            self.give()
-        }
-    }
-
-    fn give(&mut self) -> Result<()> {
-        let port = &mut self.player.port;
+    fn give(&mut self, player: &mut Player) -> Result<()> {
+        let port = &mut player.port;
         let (partner, offset) = (self.partner, OFFSET as u64);
         match self.operation {
             Operation::Get => {
@@ -82,11 +72,11 @@ impl<'a> Hands<'a> {
                 let mut word = std::mem::take(&mut self.word);
                 word.copy_from_slice(&self.number.to_ne_bytes());
                 port.put(partner, WINDOW, offset, word, 0)?;
-                self.finish()?;
+                self.finish(player)?;
             }
             Operation::FetchAdd => {
                 port.fetch_add(partner, WINDOW, offset, 1, 0)?;
-                let found = self.finish()?;
+                let found = self.finish(player)?;
                 if found != self.number - 1 {
                     return Err(Error::Unexpected {
                         expected: "the number before",
@@ -98,27 +88,27 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    fn take(&mut self) -> Result<()> {
-        while self.look()? != self.number {}
+    fn take(&mut self, player: &mut Player) -> Result<()> {
+        while self.look(player)? != self.number {}
         Ok(())
     }
 
-    fn look(&mut self) -> Result<u64> {
-        let port = &mut self.player.port;
+    fn look(&mut self, player: &mut Player) -> Result<u64> {
+        let port = &mut player.port;
         if self.operation != Operation::Get {
             return Ok(port.window(WINDOW)?.load_u64(OFFSET)?);
         }
         let word = std::mem::take(&mut self.word);
         port.get(self.partner, WINDOW, OFFSET as u64, word, 0)?;
-        self.finish()?;
+        self.finish(player)?;
         let mut bytes = [0; WORD_BYTES];
         bytes.copy_from_slice(&self.word);
         Ok(u64::from_ne_bytes(bytes))
     }
 
     /// Waits for the completion of the operation; what an atomic found.
-    fn finish(&mut self) -> Result<u64> {
-        match self.player.next(Which::Send)? {
+    fn finish(&mut self, player: &mut Player) -> Result<u64> {
+        match player.next(Which::Send)? {
             Event::RmaDone {
                 result,
                 buffer,

@@ -2,10 +2,10 @@
 
 use bcl::{Address, Buffer, Event, SYSTEM_MAX, Which};
 
-use crate::batches::{self, try_one_way_us};
 use crate::error::Result;
 use crate::ours::player::{Player, unexpected};
 use crate::ours::strace;
+use crate::ours::turns::{self, Game};
 use crate::payload;
 
 const CHANNEL: u16 = 1;
@@ -17,10 +17,10 @@ const CHANNEL: u16 = 1;
 pub fn measure_us(player: &mut Player, size_bytes: usize, round_trips: usize) -> Result<f64> {
     player.begin()?;
     if size_bytes <= SYSTEM_MAX {
-        measure(player, Small::new(size_bytes), round_trips)
+        turns::measure_us(player, Small::new(size_bytes), round_trips)
     } else {
         let large = Large::new(player, size_bytes)?;
-        measure(player, large, round_trips)
+        turns::measure_us(player, large, round_trips)
     }
 }
 
@@ -31,37 +31,13 @@ pub fn measure_us(player: &mut Player, size_bytes: usize, round_trips: usize) ->
 pub fn mark_ping_pong(player: &mut Player, round_trips: usize) -> Result<f64> {
     player.begin()?;
     let mut game = Small::new(8);
-    warm_up(player, &mut game, round_trips)?;
+    turns::warm_up(player, &mut game, round_trips)?;
     strace::mark();
     for _ in 0..round_trips {
         game.turn(player)?;
     }
     strace::mark();
     Ok(0.0)
-}
-
-/// One way to play.
-trait Game {
-    /// A round trip as this rank sees it: rank 0 sends first, rank 1 answers.
-    fn turn(&mut self, player: &mut Player) -> Result<()>;
-}
-
-fn measure(player: &mut Player, mut game: impl Game, round_trips: usize) -> Result<f64> {
-    warm_up(player, &mut game, round_trips / 10 + 1)?;
-    if player.rank == 0 {
-        return try_one_way_us(round_trips, || game.turn(player));
-    }
-    for _ in 0..batches::whole(round_trips) {
-        game.turn(player)?;
-    }
-    Ok(0.0)
-}
-
-fn warm_up(player: &mut Player, game: &mut impl Game, round_trips: usize) -> Result<()> {
-    for _ in 0..round_trips {
-        game.turn(player)?;
-    }
-    Ok(())
 }
 
 fn partner(player: &Player) -> Address {

@@ -16,6 +16,7 @@ mod reflected;
 mod strace;
 mod stream;
 mod streams;
+mod turns;
 
 use std::process::Command;
 

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use bcl_reflect::{Options, Region, Waited};
 
-use crate::batches::{self, try_one_way_us};
 use crate::error::{Error, Result};
 use crate::ours::player::Player;
+use crate::ours::turns::{self, Game};
 
 /// Each member's word has a cache line to itself.
 const LINE_BYTES: u64 = 64;
@@ -21,17 +21,7 @@ pub fn measure_us(player: &mut Player, folder: &Path, round_trips: usize) -> Res
     let options = Options::new("bench", REGION_BYTES).members(2).member(rank);
     let region = options.folder(folder).join()?;
     player.begin()?;
-    let mut hands = Hands { region, number: 0 };
-    for _ in 0..round_trips / 10 + 1 {
-        hands.turn()?;
-    }
-    if rank == 0 {
-        return try_one_way_us(round_trips, || hands.turn());
-    }
-    for _ in 0..batches::whole(round_trips) {
-        hands.turn()?;
-    }
-    Ok(0.0)
+    turns::measure_us(player, Hands { region, number: 0 }, round_trips)
 }
 
 struct Hands {
@@ -40,11 +30,10 @@ struct Hands {
     number: u64,
 }
 
-impl Hands {
-    /// Member 0 gives the next number and takes it back, member 1 takes and gives.
-    fn turn(&mut self) -> Result<()> {
+impl Game for Hands {
+    fn turn(&mut self, player: &mut Player) -> Result<()> {
         self.number += 1;
-        if self.region.member() == 0 {
+        if player.rank == 0 {
             self.give()?;
             self.take()
         } else {
@@ -52,7 +41,9 @@ impl Hands {
             self.give()
         }
     }
+}
 
+impl Hands {
     fn give(&self) -> Result<()> {
         let mine = u64::from(self.region.member()) * LINE_BYTES;
         Ok(self.region.write_word(mine, self.number)?)

@@ -10,7 +10,7 @@ use bcl_capi::port::settings;
 use bcl_capi::translate::numbers_of;
 use bcl_capi::types::COptions;
 use bcl_cface::{Face, Handle, Inside, out, range, string};
-use bcl_reflect::{Error, Life, Options, Region, Waited};
+use bcl_reflect::{Error, Life, MEMBERS_MAX, Options, Region, Waited};
 
 use crate::types::{CLife, GONE, NEVER, THERE};
 
@@ -34,15 +34,16 @@ impl Inside for Joined {
 /// The code and the sentence.
 #[cold]
 fn refused(error: Error) -> Failure {
-    let code = match &error {
+    let code = match error {
+        Error::Key(key) => return PortError::from(key).into(),
+        Error::Folder(folder) => return PortError::from(folder).into(),
+        Error::Memory(memory) => return PortError::from(memory).into(),
         Error::InvalidArgument(_) | Error::Geometry { .. } => code::INVALID,
-        Error::Configuration(_) | Error::Key(_) => code::CONFIGURATION,
-        Error::Folder(_) => code::FOLDER,
+        Error::Configuration(_) => code::CONFIGURATION,
         Error::Taken { .. } => code::BUSY,
         Error::NoAnswer { .. } => code::UNREACHABLE,
         Error::Left => code::CLOSED,
         Error::Forked => code::FORKED,
-        _ if error.is_for_want_of_memory() => code::NO_MEMORY,
         _ if error.is_for_want_of_descriptors() => code::NO_DESCRIPTORS,
         _ => code::SYSTEM,
     };
@@ -76,7 +77,11 @@ unsafe fn put_if_wanted<T>(place: *mut T, name: &str, value: T) -> Result<(), Fa
 }
 
 fn small(number: u32, what: &str) -> Result<u16, Failure> {
-    let too_large = |_| Failure::invalid(format!("{what} is {number}: at most 256 are possible"));
+    let too_large = |_| {
+        Failure::invalid(format!(
+            "{what} is {number}: at most {MEMBERS_MAX} are possible"
+        ))
+    };
     number.try_into().map_err(too_large)
 }
 

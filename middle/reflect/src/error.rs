@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bcl_node::{FolderError, KeyError};
 use bcl_os::memfd;
+use rustix::io::Errno;
 
 /// Why a call failed. Nothing was done.
 #[derive(Debug, thiserror::Error)]
@@ -78,21 +79,15 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether there is no memory for the region.
-    pub fn is_for_want_of_memory(&self) -> bool {
-        matches!(self, Self::Memory(memfd::Error::NoMemory { .. }))
-    }
-
-    /// Whether no descriptor is left for it.
+    /// Whether a system call failed because no descriptor was left.
     pub fn is_for_want_of_descriptors(&self) -> bool {
-        match self {
-            Self::Memory(memfd::Error::NoDescriptors(_)) => true,
-            Self::System { source, .. } => {
-                let errno = source.raw_os_error();
-                [libc::EMFILE, libc::ENFILE].map(Some).contains(&errno)
-            }
-            _ => false,
-        }
+        let Self::System { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            Errno::from_io_error(source),
+            Some(Errno::MFILE | Errno::NFILE)
+        )
     }
 
     pub(crate) fn system(what: &'static str, source: impl Into<io::Error>) -> Self {

@@ -46,7 +46,8 @@ impl Region {
     pub(crate) fn join(joining: Joining) -> Result<Self, Error> {
         let (geometry, member) = (joining.geometry.clone(), joining.seat.member);
         let generation = generation();
-        let (seated, segment) = Seated::take(joining)?;
+        let seated = Seated::take(joining)?;
+        let segment = Arc::clone(&seated.segment);
         let told = Told {
             ends: segment.ends(),
             states: segment.states().collect(),

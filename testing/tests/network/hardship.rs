@@ -6,23 +6,11 @@ use std::time::{Duration, Instant};
 
 use bcl_testing::PATIENCE;
 use bcl_testing::netns::{Faults, switched};
-use bcl_testing::peer::Peer;
 
-use crate::lab::{Lab, Tiers};
+use crate::lab::{ALL, Lab, Tiers};
 
-/// All but notices.
-const ALL: u32 = 7;
 /// Three times as long as a silence after which a peer counts as dead.
 const LONG: Duration = Duration::from_secs(10);
-
-/// Two that have met, of which the second has so many words in window 1, served by the program at its interface.
-fn with_window(lab: &Lab, count: usize) -> (Peer, Peer) {
-    let (mut one, mut other) = lab.pair();
-    other.tell(&format!("words 1 {count} {ALL}"));
-    one.ask(&format!("read {} 1 1", other.address));
-    other.ask("serve 100");
-    (one, other)
-}
 
 #[test]
 fn a_process_that_is_stopped_for_ten_seconds_misses_none_of_100_000_puts() {
@@ -30,7 +18,7 @@ fn a_process_that_is_stopped_for_ten_seconds_misses_none_of_100_000_puts() {
         let Some(lab) = Lab::of_two(tiers) else {
             return;
         };
-        let (mut one, mut other) = with_window(&lab, 100_000);
+        let (mut one, mut other) = lab.pair_with_window(100_000, ALL);
         let to = other.address;
         other.stop();
         let begun = Instant::now();
@@ -51,7 +39,7 @@ fn where_most_packets_meet_a_fault_each_operation_is_done_once() {
     let Some(mut lab) = switched().and_then(|cluster| Lab::with(Tiers::Generic, cluster)) else {
         return;
     };
-    let (mut one, mut other) = with_window(&lab, 1001);
+    let (mut one, mut other) = lab.pair_with_window(1001, ALL);
     let to = other.address;
     let mut inject = |percent| {
         for (host, seed) in [(0, 31), (1, 32)] {
@@ -77,7 +65,7 @@ fn an_owner_that_is_killed_leaves_nobody_waiting_and_nothing_with_the_agent() {
         let Some(lab) = Lab::of_two(tiers) else {
             return;
         };
-        let (mut one, mut other) = with_window(&lab, 1_000_000);
+        let (mut one, mut other) = lab.pair_with_window(1_000_000, ALL);
         one.order(&format!("write {} 1 1000000", other.address));
         sleep(Duration::from_millis(50));
         other.kill();

@@ -125,7 +125,20 @@ impl Lab {
         meet(&mut one, &mut other);
         (one, other)
     }
+
+    /// The same, of which the second has so many words in window 1, served by the program at its interface if it has one.
+    pub fn pair_with_window(&self, count: usize, access: u32) -> (Peer, Peer) {
+        let (mut one, mut other) = self.pair();
+        other.tell(&format!("words 1 {count} {access}"));
+        // The connection is the interface program's by then.
+        one.ask(&format!("read {} 1 1", other.address));
+        other.ask("serve 100");
+        (one, other)
+    }
 }
+
+/// All that peers can do with a window but ask for notices.
+pub const ALL: u32 = 7;
 
 impl Drop for Lab {
     fn drop(&mut self) {

@@ -4,10 +4,8 @@
 use bcl_observe::Counter;
 use bcl_testing::peer::Peer;
 
-use crate::lab::{Lab, Tiers, meet};
+use crate::lab::{ALL, Lab, Tiers, meet};
 
-/// All but notices.
-const ALL: u32 = 7;
 const GET: u32 = 1;
 /// What a word holds that nobody has written.
 const UNTOUCHED: u64 = 0xffff_ffff << 32;
@@ -23,11 +21,7 @@ fn each(count: usize, access: u32, test: impl Fn(&Lab, &mut Peer, &mut Peer)) {
         let Some(lab) = Lab::of_two(tiers) else {
             return;
         };
-        let (mut one, mut other) = lab.pair();
-        other.tell(&format!("words 1 {count} {access}"));
-        // The connection is the interface program's by then.
-        one.ask(&format!("read {} 1 1", other.address));
-        other.ask("serve 100");
+        let (mut one, mut other) = lab.pair_with_window(count, access);
         test(&lab, &mut one, &mut other);
     }
 }

@@ -122,20 +122,23 @@ impl From<bcl_os::memfd::Error> for Error {
     }
 }
 
+impl From<FolderError> for Error {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::PortInUse { .. } => Self::PortInUse(error.to_string()),
+            FolderError::InvalidNumber => Self::InvalidArgument(error.to_string()),
+            FolderError::NoDescriptors { .. } => Self::NoDescriptors(error.to_string()),
+            _ => Self::Folder(error.to_string()),
+        }
+    }
+}
+
 impl From<bcl_tier::OpenError> for Error {
     fn from(error: bcl_tier::OpenError) -> Self {
         use bcl_tier::OpenError;
         match error {
-            OpenError::Folder(FolderError::PortInUse { .. }) | OpenError::Twice(_) => {
-                Self::PortInUse(error.to_string())
-            }
-            OpenError::Folder(FolderError::InvalidNumber) => {
-                Self::InvalidArgument(error.to_string())
-            }
-            OpenError::Folder(FolderError::NoDescriptors { .. }) => {
-                Self::NoDescriptors(error.to_string())
-            }
-            OpenError::Folder(_) => Self::Folder(error.to_string()),
+            OpenError::Twice(_) => Self::PortInUse(error.to_string()),
+            OpenError::Folder(folder) => folder.into(),
             OpenError::Memory(memory) => memory.into(),
             OpenError::Refused(refused) => refused.into(),
             OpenError::Bell(errno) => of_system("making a pipe for wake-ups", errno),

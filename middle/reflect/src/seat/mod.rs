@@ -32,7 +32,8 @@ pub use report::{Report, ReportedMember, reports};
 pub struct Seated {
     bell: Arc<Bell>,
     thread: JoinHandle<()>,
-    segment: Arc<Segment>,
+    /// That all members share.
+    pub segment: Arc<Segment>,
     member: u16,
     /// What it was entered as.
     state: State,
@@ -40,7 +41,7 @@ pub struct Seated {
 
 impl Seated {
     /// Takes the seat, gets the region or makes it, and enters this process as a member.
-    pub fn take(joining: Joining) -> Result<(Self, Arc<Segment>), Error> {
+    pub fn take(joining: Joining) -> Result<Self, Error> {
         let member = joining.seat.member;
         let bell = Bell::new().map_err(|errno| Error::system("making a pipe", errno))?;
         let bell = Arc::new(bell);
@@ -59,14 +60,13 @@ impl Seated {
             segment.leave(member, state, state.ended(Cause::Closed));
             Error::system("starting the thread of a region", source)
         })?;
-        let seated = Self {
+        Ok(Self {
             bell,
             thread,
-            segment: Arc::clone(&segment),
+            segment,
             member,
             state,
-        };
-        Ok((seated, segment))
+        })
     }
 
     /// Leaves: the others know from the segment, and then hear that the thread has gone.
