@@ -5,6 +5,7 @@
 //! - [`Device`]: what moves the messages between a port and a peer.
 //! - [`Access`], [`Atomic`] and [`Refusal`]: what others may do to a window, do to it, and may not.
 //! - [`Random`]: chance that is the same for the same seed.
+//! - [`Time`] and [`Span`]: time for protocols that read no clock.
 //!
 //! There are no pointers here, and nothing that asks the system.
 
@@ -13,12 +14,14 @@ mod address;
 mod device;
 mod end;
 mod random;
+mod time;
 
 pub use access::{Access, Atomic, Refusal};
 pub use address::{Address, NodeId, ParseAddressError};
 pub use device::Device;
 pub use end::{Cause, OpError};
 pub use random::{Random, scrambled};
+pub use time::{Span, Time};
 
 /// Longest message of the system channel, in bytes ([SEM-4.1]).
 pub const SYSTEM_MAX: usize = 8192;

@@ -12,7 +12,7 @@ use crate::counters::{Drops, Traffic};
 use crate::message::waiting::Waiting;
 use crate::secrets::Secrets;
 use crate::slab::{Name, Slab};
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// What all connections of an endpoint share: configuration, keys, memory, chance.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use bcl_types::{Address, LONG_SYSTEM_MAX, SYSTEM_MAX};
 use bcl_wire::Answerer;
 
-use crate::time::Span;
+use bcl_types::Span;
 
 /// Settings of an endpoint. [`Config::new`] gives the usual ones.
 #[derive(Debug, Clone)]

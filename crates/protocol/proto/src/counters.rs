@@ -3,7 +3,7 @@
 use bcl_types::Address;
 
 use crate::names::Path;
-use crate::time::Span;
+use bcl_types::Span;
 
 macro_rules! counters {
     ($(#[$outer:meta])* $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {

@@ -27,10 +27,10 @@ mod rma;
 mod secrets;
 mod setup;
 mod slab;
-mod time;
 mod transmit;
 mod upcalls;
 
+pub use bcl_types::{Span, Time};
 pub use config::Config;
 pub use connection::receive_window::{ReceiveWindow, Standing};
 pub use counters::{Depths, Drops, PeerInfo, Traffic, WhyNot};
@@ -38,7 +38,6 @@ pub use endpoint::{Endpoint, Entering, Told};
 pub use mtu::MtuSearch;
 pub use names::{Action, MessageId, NormalSend, Path, Rma, SystemHandle, Target, WindowPut};
 pub use progress::{ConnectionState, Outcome};
-pub use time::{Span, Time};
 pub use transmit::{INLINE_MAX, Own, Payload, Transmit};
 pub use upcalls::Upcalls;
 

@@ -11,7 +11,7 @@
 extern crate std;
 
 pub mod body;
-mod bytes;
+pub mod bytes;
 mod gone;
 mod header;
 mod keys;

@@ -1,6 +1,6 @@
 //! For how long a connection goes on without the interface program.
 
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// When a connection that the interface program does not have is to be entered.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! When the receiver acknowledges ([WIRE-5.3]).
 
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// Packets that are acknowledged together.
 const TOGETHER: u32 = 8;

@@ -7,7 +7,7 @@
 //! links lose some without being full; timeouts always count. Shallow buffers, which overflow before delay shows,
 //! are seen by that threshold.
 
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// Window at first: what one `UDP_SEGMENT` send of a usual MTU holds, about.
 const FIRST_WINDOW: f64 = 32.0;

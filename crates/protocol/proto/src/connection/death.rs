@@ -6,8 +6,8 @@ use bcl_wire::Header;
 use super::Connection;
 use crate::common::Context;
 use crate::counters::WhyNot;
-use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 /// For so long what the process sent last may take, which the word of its end has overtaken.
 const OVERTAKEN_FOR: Span = Span::from_ms(1);

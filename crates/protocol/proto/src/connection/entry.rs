@@ -17,8 +17,8 @@ use crate::common::{Common, Context};
 use crate::counters::WhyNot;
 use crate::message::Class;
 use crate::progress::{ConnectionState, Outcome};
-use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 /// What comes by the socket for so long after a connection was entered may have come before.
 const STRAGGLERS_FOR: Span = Span::from_ms(100);

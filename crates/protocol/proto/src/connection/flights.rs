@@ -6,7 +6,7 @@ use bcl_types::OpId;
 use bcl_wire::serial::distance;
 
 use super::packet::{Content, Packet};
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// What a receiver has no room for is shown to it again after twice this, or the round trip if that is longer, and
 /// each time after twice as long, up to the second ([WIRE-7.6]).

@@ -16,8 +16,8 @@ use crate::message::inbox::{copy, deliver_system};
 use crate::message::outgoing::Broken;
 use crate::names::{Path, Target};
 use crate::slab::Name;
-use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 /// What a round trip has beside the network's part of it: for how long the newest packet waited for others to be acknowledged
 /// together; before, for how long at most for the peer to look; and the acknowledgement, for us to look ([WIRE-8.2]).

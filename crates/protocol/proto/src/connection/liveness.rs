@@ -3,7 +3,7 @@
 use bcl_wire::serial::before;
 
 use crate::config::Config;
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// A peer that owes an answer is asked after this silence.
 const ASK_AFTER: Span = Span::from_ms(1_000);

@@ -47,8 +47,8 @@ use crate::rma::target::Owner;
 use crate::setup::greeting::Greeting;
 use crate::setup::{Attempt, Question};
 use crate::slab::Name;
-use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 use absence::Absence;
 use acks::Acks;

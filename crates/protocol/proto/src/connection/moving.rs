@@ -5,8 +5,8 @@
 
 use super::Connection;
 use crate::names::Path;
-use crate::time::Time;
 use crate::transmit::Transmit;
+use bcl_types::Time;
 
 /// A question whether the peer is elsewhere.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! When packets may leave: a congestion window is spread over a round trip, in bursts ([WIRE-8.5]).
 
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// Longest burst: what one `UDP_SEGMENT` send takes.
 const BURST_MAX: f64 = 64.0;

@@ -8,7 +8,7 @@ use bcl_wire::serial::before;
 
 use super::round_trip::RoundTrip;
 use crate::mtu::{BASE_BYTES, FLOOR_BYTES, LEAST_BYTES, MtuSearch};
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// So many losses of long packets, and none that arrived between them, are worth a question.
 const LOSSES: u8 = 4;

@@ -4,7 +4,7 @@ use bcl_wire::serial::before;
 use bcl_wire::{Flags, Header, Kind};
 
 use super::packet::Packet;
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// What a probe says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

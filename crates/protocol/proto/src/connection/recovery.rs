@@ -2,7 +2,7 @@
 
 use super::flights::Flights;
 use super::round_trip::RoundTrip;
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

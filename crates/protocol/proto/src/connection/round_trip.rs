@@ -1,6 +1,6 @@
 //! How long packets and their acknowledgements take.
 
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// No timeout is shorter: a receiver that sleeps needs tens of microseconds to wake, and one that computes
 /// is stood in for by a thread that looks every few milliseconds ([WIRE-7.4]).

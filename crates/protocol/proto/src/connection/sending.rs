@@ -10,9 +10,9 @@ use crate::common::Context;
 use crate::message::Class;
 use crate::rma::requester::Terms;
 use crate::slab::Name;
-use crate::time::{Span, Time};
 use crate::transmit::{Payload, Transmit, Whose};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 /// Unreliable messages that wait for their turn to leave; more are dropped ([WIRE-6.7]).
 pub const UNRELIABLE_MAX: usize = 64;

@@ -9,9 +9,9 @@ use super::receive_window::Standing;
 use super::{Connection, End};
 use crate::common::Context;
 use crate::names::Path;
-use crate::time::Time;
 use crate::transmit::Transmit;
 use crate::upcalls::Upcalls;
+use bcl_types::Time;
 
 impl Connection {
     /// The way there takes datagrams of so many bytes, as far as is known here: they are sent on trust.

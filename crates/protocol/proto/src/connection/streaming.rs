@@ -4,7 +4,7 @@
 //! by one, though, and on virtual interfaces the sender's processor does its work; what comes in a stream the kernel hands
 //! over many at a time. In the driver the program keeps them: the kernel gets them one by one as well, after it.
 
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// Packets that are judged together.
 const WINDOW: u16 = 256;

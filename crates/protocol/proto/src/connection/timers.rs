@@ -8,8 +8,8 @@ use super::recovery::{Due, Recovery};
 use super::{Connection, End, Stage};
 use crate::common::Context;
 use crate::rma::asked::Patience;
-use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 /// When nothing is due.
 const FAR_OFF: Span = Span::from_ms(10_000);

@@ -12,8 +12,8 @@ use crate::counters::WhyNot;
 use crate::message::Class;
 use crate::message::outgoing::Broken;
 use crate::names::Path;
-use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 /// Of a long PUT whose beginning is told no more packets than these count.
 const COUNTED_MAX: u64 = 256;

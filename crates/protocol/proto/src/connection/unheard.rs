@@ -10,7 +10,7 @@ use bcl_wire::serial::before;
 
 use super::absence::Absence;
 use super::questions::Question;
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// So many questions asked again, without one answer that was heard, are no accident.
 const TIMES: u8 = 5;

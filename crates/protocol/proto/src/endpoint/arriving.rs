@@ -7,9 +7,9 @@ use crate::common::Context;
 use crate::connection::packet::Packet;
 use crate::names::Path;
 use crate::setup::ended::Ended;
-use crate::time::{Span, Time};
 use crate::transmit::{Payload, Transmit, Whose};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 /// What is shorter than that makes no difference: it is below the delay that a congestion window bears ([WIRE-8.2]).
 const AWAY_MIN: Span = Span::from_us(50);

@@ -20,8 +20,8 @@ use crate::connection::{Connection, End};
 use crate::counters::WhyNot;
 use crate::names::Path;
 use crate::progress::{ConnectionState, Outcome};
-use crate::time::Time;
 use crate::upcalls::Upcalls;
+use bcl_types::Time;
 
 /// A connection for the interface program.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,9 +28,9 @@ use crate::secrets::Secrets;
 use crate::setup::ended::{Ended, EndedList};
 use crate::setup::token::Mint;
 use crate::slab::Slab;
-use crate::time::{Span, Time};
 use crate::transmit::Transmit;
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 pub use entering::{Entering, Told};
 use slots::Slots;

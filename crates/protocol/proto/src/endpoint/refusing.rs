@@ -12,9 +12,9 @@ use super::Endpoint;
 use crate::connection::{Connection, End, Stage};
 use crate::names::Path;
 use crate::setup::Question;
-use crate::time::{Span, Time};
 use crate::transmit::{Payload, Transmit, Whose};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 /// Refusals are no more frequent than this, whatever comes in ([WIRE-10.2]).
 const PAUSE: Span = Span::from_us(100);

@@ -14,8 +14,8 @@ use crate::message::queue::Message;
 use crate::names::{MessageId, NormalSend, Rma, SystemHandle, Target};
 use crate::setup::Attempt;
 use crate::slab::Name;
-use crate::time::Time;
 use crate::upcalls::Upcalls;
+use bcl_types::Time;
 
 impl Endpoint {
     /// The connection with a peer; a new one says HELLO. `None`: no way leads there.

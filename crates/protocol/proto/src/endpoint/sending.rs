@@ -7,9 +7,9 @@ use crate::HEADER_BYTES;
 use crate::common::Context;
 use crate::connection::Connection;
 use crate::slab::Name;
-use crate::time::Time;
 use crate::transmit::{Own, Payload, Transmit, Whose};
 use crate::upcalls::Upcalls;
+use bcl_types::Time;
 
 /// Packets of one connection in a row: what one `UDP_SEGMENT` send takes.
 const TURN_PACKETS: u32 = 64;

@@ -15,9 +15,9 @@ use crate::connection::{Agreed, Connection, End, Keys, Noted, Stage};
 use crate::names::Path;
 use crate::setup::attempt_of;
 use crate::setup::greeting::{Greeting, Welcome};
-use crate::time::Time;
 use crate::transmit::{Transmit, Whose};
 use crate::upcalls::Upcalls;
+use bcl_types::Time;
 
 /// What to do with a CONFIRM whose token is good ([WIRE-4.7]).
 enum Claim {

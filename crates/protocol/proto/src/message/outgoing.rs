@@ -13,8 +13,8 @@ use crate::common::Context;
 use crate::connection::flights::Flights;
 use crate::connection::packet::Packet;
 use crate::slab::Name;
-use crate::time::Time;
 use crate::upcalls::Upcalls;
+use bcl_types::Time;
 
 /// The peer did what no correct peer does ([WIRE-10.5]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::Class;
 use super::pushing::Pushing;
 use crate::connection::packet::{Content, Packet};
 use crate::slab::Name;
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// Pause after a refusal, and the longest after many ([WIRE-9.4]).
 const FIRST_PAUSE: Span = Span::from_us(50);

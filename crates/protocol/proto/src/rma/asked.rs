@@ -7,7 +7,7 @@ use bcl_wire::{Flags, Kind};
 use super::reading::Reading;
 use crate::connection::packet::{Content, Packet};
 use crate::names::{Action, Rma};
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// No answer is waited for longer, however often it was lost ([WIRE-11.5]): a peer that was stopped for a second, or a
 /// path that loses every other packet, is no reason to be patient for seconds.

@@ -13,8 +13,8 @@ use crate::common::Context;
 use crate::connection::flights::Flights;
 use crate::connection::packet::Packet;
 use crate::names::{Action, Rma};
-use crate::time::{Span, Time};
 use crate::upcalls::Upcalls;
+use bcl_types::{Span, Time};
 
 /// So long after a read that had to be asked for again all others are padded.
 const PADDING: Span = Span::from_ms(1000);

@@ -7,7 +7,7 @@ use bcl_types::Address;
 use super::token::LIFE;
 use crate::connection::Keys;
 use crate::names::Path;
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// How many are remembered.
 const ENDED_MAX: usize = 64;

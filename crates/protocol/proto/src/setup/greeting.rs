@@ -14,8 +14,8 @@ use super::token::LIFE;
 use crate::common::Common;
 use crate::connection::packet::inline;
 use crate::connection::{Agreed, Keys};
-use crate::time::{Span, Time};
 use crate::transmit::Payload;
+use bcl_types::{Span, Time};
 
 /// WELCOMEs that are confirmed. None makes room for a later one: the peer may have believed its CONFIRM already.
 const WELCOMES_MAX: usize = 8;

@@ -14,8 +14,8 @@ use crate::common::Common;
 use crate::config::Config;
 use crate::connection::packet::inline;
 use crate::connection::receive_window::RECEIVE_WINDOW;
-use crate::time::{Span, Time};
 use crate::transmit::Payload;
+use bcl_types::{Span, Time};
 
 /// The longest pause between two HELLOs or CONFIRMs ([WIRE-4.9]).
 const LAST_PAUSE: Span = Span::from_ms(50);

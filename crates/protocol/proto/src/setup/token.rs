@@ -7,7 +7,7 @@ use bcl_wire::siphash24;
 
 use crate::names::Path;
 use crate::secrets::Secrets;
-use crate::time::{Span, Time};
+use bcl_types::{Span, Time};
 
 /// How long a token is good.
 pub const LIFE: Span = Span::from_ms(5_000);
