@@ -1,0 +1,286 @@
+//! Signs of life, and what goes with them: which members are on a host, and how far it has come in all logs ([REFLECT-8.3]).
+
+use std::num::NonZeroU32;
+
+use bcl_types::{Span, Time};
+use bcl_wire::bytes::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
+
+use crate::memory::Memory;
+use crate::mirror::{Mirror, To};
+use crate::names::{Ended, Event, HostId};
+use crate::packet::{Header, Kind};
+use crate::stream::{Owner, Stream};
+
+/// The least between beats, for each 16 hosts,
+const APART: Span = Span::from_ms(2);
+/// while something is under way,
+const BUSY: Span = Span::from_ms(50);
+/// and else.
+const IDLE: Span = Span::from_ms(300);
+/// A host that is silent for so long has gone: ten beats, so that none is missed where many packets are lost.
+pub(crate) const SILENCE: Span = Span::from_ms(3000);
+
+const MEMBER_BYTES: usize = 24;
+const HAVE_BYTES: usize = 40;
+
+impl Mirror {
+    /// Tells all others, if it is time to.
+    pub(crate) fn beat(&mut self) {
+        if self.now < self.beat_due {
+            return self.wake_at(self.beat_due);
+        }
+        self.beat_at = self.now;
+        self.beat_due = match self.is_busy() {
+            true => self.wake_in(self.spread(BUSY).min(IDLE)),
+            false => self.wake_in(IDLE),
+        };
+        if !self.peers.is_empty() {
+            self.tell(&To::All);
+        }
+    }
+
+    /// Some log is not everywhere yet, as far as is known here.
+    fn is_busy(&self) -> bool {
+        let is_busy = |stream: &Stream| match &stream.sending {
+            Some(sending) => sending.is_awaited(),
+            None => stream.is_behind(),
+        };
+        !self.fetching.is_whole() || self.streams.iter().any(is_busy)
+    }
+
+    /// Something is new: to be told soon, but not each such thing by itself.
+    pub(crate) fn beat_soon(&mut self) {
+        let due = self.beat_at + self.spread(APART);
+        self.beat_due = self.beat_due.min(due.max(self.now));
+        self.wake_at(self.beat_due);
+    }
+
+    /// The more hosts there are, the more seldom each of them tells all others something.
+    fn spread(&self, span: Span) -> Span {
+        span.times(1 + self.peers.len() as u64 / 16)
+    }
+
+    pub(crate) fn tell_all_to(&mut self, host: HostId) {
+        if let Some(peer) = self.peers.get(&host) {
+            let to = To::One(peer.address);
+            self.tell(&to);
+        }
+    }
+
+    /// One packet of each sort; what does not fit is told the next time.
+    fn tell(&mut self, to: &To) {
+        let room = self.config.payload_bytes;
+        let members = self.streams.len();
+        let in_turn = (0..members).map(|index| (self.beat_next + index) % members);
+        let (mut here, mut haves) = (Vec::new(), Vec::new());
+        let mut told = 0;
+        for member in in_turn {
+            if here.len() + MEMBER_BYTES > room || haves.len() + HAVE_BYTES > room {
+                break;
+            }
+            told += 1;
+            let stream = &self.streams[member];
+            if let Some(owner) = stream.owner.filter(|owner| owner.host == self.config.host) {
+                here.extend_from_slice(&member_bytes(member as u16, &owner, stream.known_end()));
+            }
+            let is_lacking = self.lacks(member as u16);
+            if stream.epoch != 0 || self.fetching.has_fetched() {
+                let content = self.fetching.content_of(member as u16, stream);
+                haves.extend_from_slice(&have_bytes(member as u16, stream, is_lacking, content));
+            }
+        }
+        self.beat_next = (self.beat_next + told) % members;
+        let number = self.next_number();
+        for (kind, payload) in [(Kind::Beat, here), (Kind::Have, haves)] {
+            let header = Header {
+                position: number,
+                ..self.header(kind)
+            };
+            if kind == Kind::Beat || !payload.is_empty() {
+                self.send(to.clone(), header, &payload);
+            }
+        }
+    }
+
+    pub(crate) fn on_beat(&mut self, header: &Header, payload: &[u8]) {
+        let now = self.now;
+        let Some(peer) = self.peers.get_mut(&header.host) else {
+            return;
+        };
+        if header.position <= peer.last_beat {
+            return self.counts.stale += 1;
+        }
+        (peer.last_beat, peer.heard_at) = (header.position, now);
+        for entry in payload.chunks_exact(MEMBER_BYTES) {
+            let owner = Owner {
+                epoch: get_u64(entry, 8),
+                host: header.host,
+                ended: NonZeroU32::new(get_u32(entry, 4)),
+            };
+            self.on_member(get_u16(entry, 0), owner, get_u64(entry, 16));
+        }
+    }
+
+    /// A host says that a member is there.
+    fn on_member(&mut self, member: u16, said: Owner, head: u64) {
+        let Some(stream) = self.streams.get_mut(usize::from(member)) else {
+            return;
+        };
+        let before = stream.owner;
+        let is_same =
+            before.is_some_and(|before| (before.epoch, before.host) == (said.epoch, said.host));
+        if is_same {
+            stream.owner = Some(said);
+            self.source_has(said.host, member, said.epoch, head);
+            if before.is_some_and(|before| before.ended.is_none()) && said.ended.is_some() {
+                let ended = said.ended;
+                self.events.push_back(Event::MemberGone { member, ended });
+            }
+            return;
+        }
+        let known = before.map_or((stream.epoch, HostId(0)), |before| {
+            (before.epoch, before.host)
+        });
+        if (said.epoch, said.host) < known {
+            return;
+        }
+        stream.owner = Some(said);
+        stream.granted = None;
+        stream.is_broken = false;
+        stream.follow.is_agreed = false;
+        let was_ours = stream.sending.take().is_some();
+        if was_ours {
+            self.ours.retain(|ours| *ours != member);
+            let host = said.host;
+            if before.is_some_and(|before| before.ended.is_none()) {
+                self.events.push_back(Event::Usurped { member, host });
+            }
+        }
+        if said.ended.is_none() {
+            let host = said.host;
+            self.events.push_back(Event::MemberCame { member, host });
+        }
+        self.look_for_source(member);
+    }
+
+    /// A host from which this one gets a log has so much of it.
+    fn source_has(&mut self, host: HostId, member: u16, epoch: u64, have: u64) {
+        let stream = &mut self.streams[usize::from(member)];
+        let is_agreed = stream.follow.is_agreed && stream.follow.source == Some(host);
+        if is_agreed && stream.epoch == epoch && have > stream.head {
+            stream.head = have;
+            self.miss_soon(member);
+        }
+    }
+
+    pub(crate) fn on_have(&mut self, header: &Header, payload: &[u8], memory: &impl Memory) {
+        for entry in payload.chunks_exact(HAVE_BYTES) {
+            let member = get_u16(entry, 0);
+            let (epoch, have) = (get_u64(entry, 8), get_u64(entry, 16));
+            let Some(peer) = self.peers.get_mut(&header.host) else {
+                return;
+            };
+            if let Some(had) = peer.hads.get_mut(usize::from(member)) {
+                let before = *had;
+                had.is_lacking = get_u16(entry, 2) != 0;
+                had.content = (get_u64(entry, 24), get_u64(entry, 32));
+                had.heard(epoch, have);
+                if *had == before {
+                    continue;
+                }
+                self.look_for_source(member);
+                self.source_has(header.host, member, epoch, have);
+                self.progressed(member, memory);
+            }
+        }
+    }
+
+    /// Those of whom nothing was heard for too long have gone.
+    pub(crate) fn miss_the_silent(&mut self, memory: &impl Memory) {
+        let now = self.now;
+        let heard = self.peers.values().map(|peer| peer.heard_at).min();
+        let Some(first) = heard.map(|heard_at| heard_at + SILENCE) else {
+            return;
+        };
+        if first > now {
+            return self.wake_at(first);
+        }
+        let is_silent = |heard_at: Time| now.since(heard_at) >= SILENCE;
+        let peers = self.peers.iter();
+        let silent = peers.filter(|(_, peer)| is_silent(peer.heard_at));
+        let silent: Vec<HostId> = silent.map(|(host, _)| *host).collect();
+        for host in silent {
+            self.forget(host, memory);
+        }
+        self.wake_at(now);
+    }
+
+    pub(crate) fn on_bye(&mut self, header: &Header, memory: &impl Memory) {
+        let peer = self.peers.get(&header.host);
+        if peer.is_some_and(|peer| header.position > peer.last_beat) {
+            self.forget(header.host, memory);
+        }
+    }
+
+    /// This host leaves: its last packet.
+    pub fn leave(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        let header = Header {
+            position: self.next_number(),
+            ..self.header(Kind::Bye)
+        };
+        self.send(To::All, header, &[]);
+    }
+
+    fn forget(&mut self, host: HostId, memory: &impl Memory) {
+        if let Some(peer) = self.peers.remove(&host) {
+            self.note_place(peer.address, false);
+        }
+        self.hosts_changed();
+        self.events.push_back(Event::HostGone(host));
+        self.repairs.retain(|repair| repair.to != host);
+        self.fetching.forget(host);
+        for claim in self.claims.values_mut() {
+            claim.waits_for.remove(&host);
+            claim.granted.remove(&host);
+        }
+        for member in 0..self.config.geometry.members {
+            let stream = &mut self.streams[usize::from(member)];
+            if let Some(owner) = stream.owner.take_if(|owner| owner.host == host)
+                && owner.ended.is_none()
+            {
+                let ended: Ended = None;
+                self.events.push_back(Event::MemberGone { member, ended });
+            }
+            stream.granted.take_if(|(granted, _)| *granted == host);
+            self.look_for_source(member);
+            self.progressed(member, memory);
+        }
+        self.wake_at(self.now);
+    }
+}
+
+fn member_bytes(member: u16, owner: &Owner, head: u64) -> [u8; MEMBER_BYTES] {
+    let mut bytes = [0; MEMBER_BYTES];
+    put_u16(&mut bytes, 0, member);
+    put_u32(&mut bytes, 4, owner.ended.map_or(0, NonZeroU32::get));
+    put_u64(&mut bytes, 8, owner.epoch);
+    put_u64(&mut bytes, 16, head);
+    bytes
+}
+
+fn have_bytes(
+    member: u16,
+    stream: &Stream,
+    is_lacking: bool,
+    content: (u64, u64),
+) -> [u8; HAVE_BYTES] {
+    let mut bytes = [0; HAVE_BYTES];
+    put_u16(&mut bytes, 0, member);
+    put_u16(&mut bytes, 2, u16::from(is_lacking));
+    put_u64(&mut bytes, 8, stream.epoch);
+    put_u64(&mut bytes, 16, stream.have);
+    put_u64(&mut bytes, 24, content.0);
+    put_u64(&mut bytes, 32, content.1);
+    bytes
+}

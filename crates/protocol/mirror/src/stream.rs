@@ -1,0 +1,129 @@
+//! What a host has of a member's log.
+
+use bcl_types::{Span, Time};
+
+use crate::gaps::Early;
+use crate::names::{Ended, HostId};
+use crate::sending::Sending;
+
+/// A member's log on this host.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    /// Whose it is; nobody's if no member has been there, or its host has gone.
+    pub owner: Option<Owner>,
+    /// Names what the log is since a process became the member, and tells it from what others as the same member wrote; 0 if
+    /// there was none.
+    pub epoch: u64,
+    /// Where that began,
+    pub base: u64,
+    /// and the epoch before.
+    pub prior: u64,
+    /// All before this is here,
+    pub have: u64,
+    /// and in the region, in whole frames,
+    pub applied: u64,
+    /// and in the log, from here on.
+    pub tail: u64,
+    /// So much there is, as far as known.
+    pub head: u64,
+    /// What has come beyond `have`.
+    pub early: Early,
+    /// From whom the rest is to come.
+    pub follow: Follow,
+    pub nak: Nak,
+    pub report: Report,
+    /// If the member is on this host.
+    pub sending: Option<Sending>,
+    /// A host that may become the host of the member, and until when that is remembered.
+    pub granted: Option<(HostId, Time)>,
+    /// Its frames make no sense: nothing is taken from it until another process is the member.
+    pub is_broken: bool,
+}
+
+/// Where a member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub epoch: u64,
+    pub host: HostId,
+    /// 0 while it is there.
+    pub ended: Ended,
+}
+
+/// Whom a host gets a log from.
+#[derive(Debug, Default)]
+pub(crate) struct Follow {
+    pub source: Option<HostId>,
+    /// The source counts on this host.
+    pub is_agreed: bool,
+    pub retry: Retry,
+}
+
+/// Missing bytes that are asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Nak {
+    pub retry: Retry,
+}
+
+/// What the log's host has to hear of.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub due: Option<Time>,
+    /// Told so far.
+    pub told: u64,
+}
+
+/// Something that is asked for again until it is answered, ever more seldom.
+#[derive(Debug, Default)]
+pub(crate) struct Retry {
+    pub due: Option<Time>,
+    pub tries: u32,
+}
+
+impl Retry {
+    /// To be done at once, as for the first time.
+    pub fn start(&mut self, at: Time) {
+        (self.due, self.tries) = (Some(at), 0);
+    }
+
+    pub fn stop(&mut self) {
+        *self = Self::default();
+    }
+
+    pub fn is_due(&self, now: Time) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+
+    /// It has been done: the next time, after twice as long as before.
+    pub fn again(&mut self, now: Time, first: Span, longest: Span) {
+        let span = first.times(1 << self.tries.min(20));
+        self.due = Some(now + span.min(longest));
+        self.tries += 1;
+    }
+}
+
+impl Stream {
+    /// So much of the log is written here: what lies a whole log before is no longer there.
+    pub fn reaches(&mut self, end: u64, log_bytes: u64) {
+        self.tail = self.tail.max(end.saturating_sub(log_bytes));
+    }
+
+    /// Goes on at a position, and has nothing of what was before.
+    pub fn skip_to(&mut self, position: u64) {
+        self.early.clear();
+        (self.have, self.applied, self.tail) = (position, position, position);
+        self.head = position;
+        self.report.told = position;
+    }
+
+    /// How far others can expect to get: what the program here has written beyond that was not sent yet.
+    pub fn known_end(&self) -> u64 {
+        self.sending
+            .as_ref()
+            .map_or(self.have, |sending| sending.sent)
+    }
+
+    /// Whether what is known to exist is not all here.
+    pub fn is_behind(&self) -> bool {
+        self.have < self.head
+    }
+}
