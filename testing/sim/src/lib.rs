@@ -10,6 +10,7 @@
 //! - [`party`]: what a world asks of an implementation of the protocol.
 //! - [`port`]: the implementation that matters, an endpoint of `bcl-proto`.
 //! - [`TaggedPort`]: tagged messages (`bcl-adi`) over the same, with a program of its own.
+//! - [`region`]: worlds of another kind, whose hosts have a region of reflective memory.
 //! - [`World`]: all of it together.
 
 pub mod net;
@@ -17,6 +18,7 @@ pub mod oracle;
 pub mod party;
 mod plan;
 pub mod port;
+pub mod region;
 mod schedule;
 mod tagged;
 mod world;

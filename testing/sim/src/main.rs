@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bcl_sim::net::{Datagram, Fate};
 use bcl_sim::party::Party;
+use bcl_sim::region;
 use bcl_sim::{KINDS, Plan, Report, SimPort, TaggedPort, World, Wrong};
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
@@ -24,7 +25,7 @@ struct Options {
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
     /// Which kind of world; all of them if it is not given.
-    #[arg(long, value_parser = PossibleValuesParser::new(KINDS.iter().map(|(kind, _)| *kind)))]
+    #[arg(long, value_parser = PossibleValuesParser::new(all_kinds()))]
     world: Option<String>,
     /// With interface programs in front of some ports.
     #[arg(long)]
@@ -38,6 +39,9 @@ struct Options {
     /// With such programs that reach for each other's memory as well.
     #[arg(long)]
     one_sided: bool,
+    /// Worlds of hosts with a region of reflective memory instead of ports.
+    #[arg(long)]
+    regions: bool,
     /// Print a time line: what programs ask for and are told, and what becomes of each packet.
     #[arg(long)]
     trace: bool,
@@ -56,7 +60,11 @@ fn main() -> ExitCode {
         let seed = options.seed.wrapping_add(run);
         for kind in kinds(&options) {
             worlds += 1;
-            match run_one(kind, seed, &options) {
+            let run = match region_kind(kind) {
+                Some(kind) => run_region(kind, seed),
+                None => run_one(kind, seed, &options),
+            };
+            match run {
                 Ok(report) if options.seconds.is_none() && options.count == 1 => {
                     line(&format!("{kind}, seed {seed}: {report}"));
                 }
@@ -75,13 +83,32 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(wrong > 0))
 }
 
-fn kinds(options: &Options) -> impl Iterator<Item = &'static str> {
-    let wanted = options.world.clone();
-    let all = KINDS.iter().map(|(kind, _)| *kind);
-    all.filter(move |kind| wanted.as_ref().is_none_or(|wanted| wanted == kind))
+fn all_kinds() -> impl Iterator<Item = &'static str> {
+    let regions = region::Kind::ALL.iter().map(|(kind, _)| *kind);
+    KINDS.iter().map(|(kind, _)| *kind).chain(regions)
 }
 
-fn run_one(kind: &str, seed: u64, options: &Options) -> Result<Report, Box<Wrong>> {
+/// The one that is wanted, or all of ports or of regions.
+fn kinds(options: &Options) -> impl Iterator<Item = &'static str> {
+    let wanted = options.world.clone();
+    let regions = options.regions;
+    all_kinds().filter(move |kind| match &wanted {
+        Some(wanted) => wanted == kind,
+        None => region_kind(kind).is_some() == regions,
+    })
+}
+
+fn region_kind(kind: &str) -> Option<region::Kind> {
+    let mut all = region::Kind::ALL.iter();
+    all.find(|(name, _)| *name == kind).map(|(_, kind)| *kind)
+}
+
+fn run_region(kind: region::Kind, seed: u64) -> Result<String, String> {
+    let world = region::World::new(region::Plan::new(kind, seed));
+    world.run().map(|outcome| outcome.to_string())
+}
+
+fn run_one(kind: &str, seed: u64, options: &Options) -> Result<String, String> {
     // The kinds come from the list, so there is a plan for each.
     let Some(mut plan) = Plan::new(kind, seed) else {
         unreachable!("{kind} is in the list of kinds");
@@ -89,12 +116,17 @@ fn run_one(kind: &str, seed: u64, options: &Options) -> Result<Report, Box<Wrong
     plan.interfaces = options.interfaces;
     plan.own_keys = options.own_keys;
     if options.one_sided {
-        return run_plan::<TaggedPort>(plan.with_one_sided(), options.trace);
+        return told(run_plan::<TaggedPort>(plan.with_one_sided(), options.trace));
     }
     if options.tagged {
-        return run_plan::<TaggedPort>(plan.with_tagged(), options.trace);
+        return told(run_plan::<TaggedPort>(plan.with_tagged(), options.trace));
     }
-    run_plan::<SimPort>(plan, options.trace)
+    told(run_plan::<SimPort>(plan, options.trace))
+}
+
+fn told(run: Result<Report, Box<Wrong>>) -> Result<String, String> {
+    run.map(|report| report.to_string())
+        .map_err(|wrong| wrong.to_string())
 }
 
 fn run_plan<P: Party>(plan: Plan, trace: bool) -> Result<Report, Box<Wrong>> {

@@ -1,0 +1,70 @@
+//! A host of a world: the region, and the members there.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use bcl_mirror::{Config, HostId, Mirror};
+use bcl_types::{Random, Span, Time};
+
+use super::ledger::Write;
+use super::memory::HostMemory;
+use super::plan::Plan;
+
+/// A host that has the region.
+pub struct Host {
+    pub id: HostId,
+    pub mirror: Mirror,
+    pub memory: HostMemory,
+    pub members: BTreeMap<u16, Member>,
+    /// A look at its timers is planned for then.
+    pub armed_at: u64,
+    /// It goes on sending when its card has room.
+    pub will_send: bool,
+}
+
+/// A process.
+pub enum Member {
+    /// It wants to be the member.
+    Joining,
+    /// It is.
+    In {
+        /// Its last write, and where its log ended then.
+        last: Write,
+        written: u64,
+    },
+}
+
+/// Where a host of a world is.
+pub fn address(host: usize) -> SocketAddr {
+    SocketAddr::from(([10, 1, (host >> 8) as u8, host as u8], 4000))
+}
+
+impl Host {
+    pub fn new(plan: &Plan, number: usize, random: &mut Random, now_ns: u64) -> Self {
+        let others = (0..plan.hosts).filter(|other| *other != number);
+        let id = HostId(random.next_u64() | 1);
+        let config = Config {
+            host: id,
+            geometry: plan.geometry,
+            secret: [7; 32],
+            places: others.map(|other| vec![address(other)]).collect(),
+            payload_bytes: 1408,
+            fan_out: plan.fan_out,
+            patience: Span::from_ms(1000),
+            seed: random.next_u64(),
+        };
+        Self {
+            id,
+            mirror: Mirror::new(config, Time(now_ns)),
+            memory: HostMemory::new(plan.geometry),
+            members: BTreeMap::new(),
+            armed_at: u64::MAX,
+            will_send: false,
+        }
+    }
+
+    /// Whether nothing is under way here.
+    pub fn is_at_rest(&self) -> bool {
+        self.mirror.is_settled() && self.mirror.is_at_rest()
+    }
+}
