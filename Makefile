@@ -106,7 +106,7 @@ soak: bootstrap-test ## all tests over and over for MINUTES (10), new simulated 
 	BCL_TEST_MESSAGES_UNDER_FAULTS=10000 $(NEXTEST) --profile soak -E 'test(/^traffic::with_(ten|thirty)_percent/)'
 	BCL_TEST_INTERFACE_PACKETS=1000000 BCL_TEST_INTERFACE_SEED=$$RANDOM$$RANDOM \
 	    $(NEXTEST) -E 'test(the_program_does_what_the_model_does)'
-	for programs in "" --tagged --one-sided; do \
+	for programs in "" --tagged --one-sided --regions; do \
 	    cargo run --release --locked --quiet --package bcl-sim -- --seed $$RANDOM$$RANDOM --seconds $$((60 * $(MINUTES))) $$programs || exit; \
 	done
 	scripts/fuzz.sh 60
