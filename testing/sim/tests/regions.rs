@@ -27,12 +27,8 @@ const ONCE_WRONG: &[(Kind, u64, &str)] = &[
     (
         Kind::Crashes,
         8,
-        "a partition was fetched with writes that its member never got out, and kept",
-    ),
-    (
-        Kind::Crashes,
-        8,
-        "who got a log from another than its own host never heard how far that had come",
+        "a partition was fetched with writes that its member never got out, and kept; and who got a log from another than its \
+         own host never heard how far that had come",
     ),
     (
         Kind::Cuts,

@@ -41,11 +41,7 @@ impl Mirror {
 
     /// Some log is not everywhere yet, as far as is known here.
     fn is_busy(&self) -> bool {
-        let is_busy = |stream: &Stream| match &stream.sending {
-            Some(sending) => sending.is_awaited(),
-            None => stream.is_behind(),
-        };
-        !self.fetching.is_whole() || self.streams.iter().any(is_busy)
+        !self.fetching.is_whole() || self.streams.iter().any(Stream::is_under_way)
     }
 
     /// Something is new: to be told soon, but not each such thing by itself.
@@ -60,15 +56,8 @@ impl Mirror {
         span.times(1 + self.peers.len() as u64 / 16)
     }
 
-    pub(crate) fn tell_all_to(&mut self, host: HostId) {
-        if let Some(peer) = self.peers.get(&host) {
-            let to = To::One(peer.address);
-            self.tell(&to);
-        }
-    }
-
     /// One packet of each sort; what does not fit is told the next time.
-    fn tell(&mut self, to: &To) {
+    pub(crate) fn tell(&mut self, to: &To) {
         let room = self.config.payload_bytes;
         let members = self.streams.len();
         let in_turn = (0..members).map(|index| (self.beat_next + index) % members);

@@ -52,11 +52,9 @@ impl Mirror {
             return Claimed::Denied(owner.host);
         }
         let Some(claim) = self.claims.get(&member) else {
-            let mut retry = Retry::default();
-            retry.start(self.now);
             let claim = Claim {
                 number: self.next_number(),
-                retry,
+                retry: Retry::at(self.now),
                 waits_for: self.peers.keys().copied().collect(),
                 granted: BTreeMap::new(),
                 denied_by: None,
@@ -123,7 +121,7 @@ impl Mirror {
         });
         stream.sending = Some(Sending::new(position));
         stream.is_broken = false;
-        stream.nak.retry.stop();
+        stream.nak.stop();
         if !self.ours.contains(&member) {
             self.ours.push(member);
         }

@@ -34,12 +34,8 @@ const LOOKS: u32 = 100;
 /// What is still to be fetched.
 #[derive(Debug)]
 pub(crate) struct Fetching {
-    /// By member: whether its partition is.
-    lacking: Vec<bool>,
-    /// By member: how far its log had come where its partition was fetched from.
-    reaches: Vec<u64>,
-    /// By member: what its partition is a copy of, by epoch and position, if not of what its log is at.
-    content: Vec<Option<(u64, u64)>>,
+    /// By member.
+    partitions: Vec<Partition>,
     batch: Option<Batch>,
     /// Since when something is lacking.
     since: Time,
@@ -51,6 +47,17 @@ pub(crate) struct Fetching {
     is_anyhow: bool,
     /// Questions of others that cannot be answered yet.
     held: Vec<Held>,
+}
+
+/// What this host has of a member's partition.
+#[derive(Debug, Clone, Default)]
+struct Partition {
+    /// It is to be fetched.
+    is_lacking: bool,
+    /// How far the member's log had come where it was fetched from.
+    reaches: u64,
+    /// What it is a copy of, by epoch and position, if not of what the log is at.
+    content: Option<(u64, u64)>,
 }
 
 /// Who asks for something that others wrote of whom it has seen more than this host.
@@ -80,8 +87,6 @@ struct Batch {
 
 impl Batch {
     fn new(from: HostId, member: u16, offset: u64, end: u64, now: Time) -> Self {
-        let mut retry = Retry::default();
-        retry.start(now);
         Self {
             from,
             member,
@@ -91,7 +96,7 @@ impl Batch {
             missing: 0,
             has_begun: false,
             applied: Vec::new(),
-            retry,
+            retry: Retry::at(now),
         }
     }
 
@@ -105,9 +110,7 @@ impl Batch {
 impl Fetching {
     pub fn new(members: usize) -> Self {
         Self {
-            lacking: vec![false; members],
-            reaches: vec![0; members],
-            content: vec![None; members],
+            partitions: vec![Partition::default(); members],
             batch: None,
             since: Time(0),
             asked_since: None,
@@ -118,7 +121,7 @@ impl Fetching {
     }
 
     pub fn is_whole(&self) -> bool {
-        !self.lacking.contains(&true)
+        !self.partitions.iter().any(|partition| partition.is_lacking)
     }
 
     pub fn has_fetched(&self) -> bool {
@@ -126,16 +129,18 @@ impl Fetching {
     }
 
     fn is_lacking(&self, member: u16) -> bool {
-        self.lacking[usize::from(member)]
+        self.partitions[usize::from(member)].is_lacking
     }
 
     /// A log goes on elsewhere than here.
     pub fn skips(&mut self, member: u16, epoch: u64, applied: u64) {
-        self.content[usize::from(member)].get_or_insert((epoch, applied));
+        let partition = &mut self.partitions[usize::from(member)];
+        partition.content.get_or_insert((epoch, applied));
     }
 
     pub fn content_of(&self, member: u16, stream: &Stream) -> (u64, u64) {
-        self.content[usize::from(member)].unwrap_or((stream.epoch, stream.have))
+        let partition = &self.partitions[usize::from(member)];
+        partition.content.unwrap_or((stream.epoch, stream.have))
     }
 
     /// From where on a log is kept, if all before `applied` is in the region: what is being fetched can be older.
@@ -157,10 +162,10 @@ impl Mirror {
         if self.fetching.is_whole() {
             self.events.push_back(Event::FetchesAnew);
         }
-        for (lacking, stream) in self.fetching.lacking.iter_mut().zip(&self.streams) {
-            *lacking |= stream.sending.is_none();
+        for (partition, stream) in self.fetching.partitions.iter_mut().zip(&self.streams) {
+            partition.is_lacking |= stream.sending.is_none();
+            partition.reaches = 0;
         }
-        self.fetching.reaches.fill(0);
         self.fetching.is_anyhow = false;
         self.fetching.since = self.now;
         self.fetching.has_fetched = true;
@@ -277,9 +282,9 @@ impl Mirror {
     /// Whether this host has not all of a member's partition that it should have.
     pub(crate) fn lacks(&self, member: u16) -> bool {
         let index = usize::from(member);
-        let stream = &self.streams[index];
-        let is_ahead = stream.applied < self.fetching.reaches[index] && stream.sending.is_none();
-        self.fetching.is_lacking(member) || is_ahead
+        let (stream, partition) = (&self.streams[index], &self.fetching.partitions[index]);
+        let is_ahead = stream.applied < partition.reaches && stream.sending.is_none();
+        partition.is_lacking || is_ahead
     }
 
     /// The partition has more than the log, and there is no more of the log anywhere.
@@ -287,9 +292,9 @@ impl Mirror {
         let index = usize::from(member);
         let stream = &self.streams[index];
         let is_over = stream.owner.is_none() && stream.follow.source.is_none();
-        if is_over && stream.applied < self.fetching.reaches[index] {
-            self.fetching.lacking[index] = true;
-            self.fetching.reaches[index] = 0;
+        let partition = &mut self.fetching.partitions[index];
+        if is_over && stream.applied < partition.reaches {
+            (partition.is_lacking, partition.reaches) = (true, 0);
         }
     }
 
@@ -316,8 +321,8 @@ impl Mirror {
     }
 
     fn has_partition(&mut self, member: u16) {
-        self.fetching.lacking[usize::from(member)] = false;
-        self.fetching.content[usize::from(member)] = None;
+        let partition = &mut self.fetching.partitions[usize::from(member)];
+        (partition.is_lacking, partition.content) = (false, None);
         if self.fetching.is_whole() {
             self.events.push_back(Event::IsWhole);
             self.beat_soon();
@@ -376,28 +381,25 @@ impl Mirror {
             return false;
         }
         let offset = header.position;
-        let zeros = memory.zeros(offset, end) / CHUNK_BYTES * CHUNK_BYTES;
+        let asker = header.host;
         let answer = Header {
             member,
             epoch: self.streams[usize::from(member)].applied,
             position: offset,
             extra: header.extra,
-            ..self.header_to(Kind::Chunk, header.host)
+            ..self.header_to(Kind::Chunk, asker)
         };
-        let zeros = match memory.zeros(offset, end) >= end - offset {
-            true => end - offset,
-            false => zeros,
+        // In whole chunks, unless they are all that is left.
+        let zeros = match memory.zeros(offset, end) {
+            zeros if zeros >= end - offset => end - offset,
+            zeros => zeros / CHUNK_BYTES * CHUNK_BYTES,
         };
         if zeros > 0 {
             let header = Header {
                 flags: flags::ZEROS,
                 ..answer
             };
-            self.send_to(
-                answer.to.unwrap_or(header.host),
-                header,
-                &zeros.to_le_bytes(),
-            );
+            self.send_to(asker, header, &zeros.to_le_bytes());
             return true;
         }
         let wanted = get_u64(payload, 0);
@@ -413,7 +415,7 @@ impl Mirror {
                 position: at,
                 ..answer
             };
-            self.send_to(header.to.unwrap_or(header.host), header, bytes);
+            self.send_to(asker, header, bytes);
         }
         true
     }
@@ -428,8 +430,8 @@ impl Mirror {
         let Some(batch) = self.fetching.batch.as_mut().filter(is_asked) else {
             return self.counts.stale += 1;
         };
-        let reaches = &mut self.fetching.reaches[usize::from(batch.member)];
-        *reaches = header.epoch.max(*reaches);
+        let partition = &mut self.fetching.partitions[usize::from(batch.member)];
+        partition.reaches = partition.reaches.max(header.epoch);
         batch.has_begun = true;
         self.fetching.asked_since = None;
         let rest = batch.end - header.position;

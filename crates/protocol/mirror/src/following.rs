@@ -52,7 +52,7 @@ impl Mirror {
             follow.is_agreed = false;
             follow.retry.stop();
         }
-        if source.is_some() && !follow.is_agreed && follow.retry.due.is_none() {
+        if follow.is_open() && follow.retry.due.is_none() {
             follow.retry.start(now);
             self.wake_at(now);
         }
@@ -85,27 +85,27 @@ impl Mirror {
 
     /// Asks the source until it agrees.
     pub(crate) fn follow_again(&mut self, member: u16) {
-        let number = self.next_number();
         let stream = &mut self.streams[usize::from(member)];
-        let Some(source) = stream.follow.source.filter(|_| !stream.follow.is_agreed) else {
+        let follow = &mut stream.follow;
+        let Some(source) = follow.source.filter(|_| !follow.is_agreed) else {
             return;
         };
-        let mut header = None;
-        if stream.follow.retry.is_due(self.now) {
-            stream.follow.retry.again(self.now, FIRST, LONGEST);
-            header = Some((stream.epoch, stream.have, stream.applied));
+        if !follow.retry.is_due(self.now) {
+            let due = follow.retry.due;
+            return self.wake_at_any(due);
         }
-        self.wake_at_any(self.streams[usize::from(member)].follow.retry.due);
-        if let Some((epoch, position, applied)) = header {
-            let header = Header {
-                member,
-                epoch,
-                position,
-                extra: number,
-                ..self.header_to(Kind::Follow, source)
-            };
-            self.send_to(source, header, &applied.to_le_bytes());
-        }
+        follow.retry.again(self.now, FIRST, LONGEST);
+        let due = follow.retry.due;
+        let (epoch, position, applied) = (stream.epoch, stream.have, stream.applied);
+        self.wake_at_any(due);
+        let header = Header {
+            member,
+            epoch,
+            position,
+            extra: self.next_number(),
+            ..self.header_to(Kind::Follow, source)
+        };
+        self.send_to(source, header, &applied.to_le_bytes());
     }
 
     pub(crate) fn on_follow(&mut self, header: &Header, payload: &[u8], memory: &impl Memory) {
@@ -201,7 +201,7 @@ impl Mirror {
         stream.head = stream.head.max(header.extra);
         stream.follow.is_agreed = true;
         stream.follow.retry.stop();
-        stream.nak.retry.stop();
+        stream.nak.stop();
         stream.report.told = stream.have;
         if header.has(flags::SKIP) {
             self.fetch_all();

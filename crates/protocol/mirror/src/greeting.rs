@@ -76,12 +76,10 @@ impl Greeting {
 
 impl Place {
     pub fn new(candidates: &[SocketAddr], now: Time) -> Self {
-        let mut retry = Retry::default();
-        retry.start(now);
         Self {
             candidates: candidates.to_vec(),
             is_found: false,
-            retry,
+            retry: Retry::at(now),
         }
     }
 }
@@ -202,7 +200,7 @@ impl Mirror {
             }
         }
         self.note_place(address, true);
-        self.tell_all_to(host);
+        self.tell(&To::One(address));
     }
 
     /// Whether a host is at that address.

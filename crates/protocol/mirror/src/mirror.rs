@@ -235,7 +235,7 @@ impl Mirror {
         let epoch = self.streams[usize::from(member)].epoch;
         let hads = self.peers.iter();
         let hads = hads.map(move |(host, peer)| (*host, peer.hads[usize::from(member)]));
-        let followers = hads.filter(move |(_, had)| had.follows && had.epoch == epoch);
+        let followers = hads.filter(move |(_, had)| had.follows_in(epoch));
         followers.map(|(host, had)| {
             let is_known = had.is_sure && !had.is_lacking;
             (host, if is_known { had.have } else { 0 })
@@ -244,30 +244,25 @@ impl Mirror {
 
     /// Whether those who are there are known, and this host has all that they had when it came.
     pub fn is_settled(&self) -> bool {
-        let is_followed =
-            |stream: &Stream| stream.follow.source.is_none() || stream.follow.is_agreed;
+        let is_followed = |stream: &Stream| !stream.follow.is_open();
         self.has_looked_around() && self.fetching.is_whole() && self.streams.iter().all(is_followed)
     }
 
     /// Whether all logs are wherever somebody follows, as far as is known here.
     pub fn is_at_rest(&self) -> bool {
-        let is_at_rest = |stream: &Stream| match &stream.sending {
-            Some(sending) => !sending.is_awaited() && sending.sent == stream.have,
-            None => !stream.is_behind(),
-        };
+        let is_sent =
+            |stream: &Stream| stream.sending.is_none() || stream.known_end() == stream.have;
+        let is_at_rest = |stream: &Stream| !stream.is_under_way() && is_sent(stream);
         self.claims.is_empty() && self.streams.iter().all(is_at_rest)
     }
 
     /// What it is about, for people who look for a fault.
     pub fn describe(&self) -> String {
-        let busy = self.streams.iter().enumerate().filter(|(_, stream)| {
-            stream.is_behind()
-                || stream
-                    .sending
-                    .as_ref()
-                    .is_some_and(|sending| sending.is_awaited())
-                || stream.follow.source.is_some() && !stream.follow.is_agreed
-        });
+        let busy = self
+            .streams
+            .iter()
+            .enumerate()
+            .filter(|(_, stream)| stream.is_under_way() || stream.follow.is_open());
         let busy: Vec<_> = busy.collect();
         let (peers, claims) = (self.peers.len(), &self.claims);
         format!("{peers} peers, {claims:?}, {:?}, {busy:?}", self.fetching)

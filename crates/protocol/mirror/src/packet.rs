@@ -88,7 +88,6 @@ pub(crate) mod flags {
 pub(crate) struct Header {
     pub kind: Kind,
     pub flags: u16,
-    pub payload_len_bytes: u16,
     /// Who sends it, or whose log it is from.
     pub host: HostId,
     /// Whom it is for; nobody in particular if `None`.
@@ -104,7 +103,6 @@ impl Header {
         Self {
             kind,
             flags: 0,
-            payload_len_bytes: 0,
             host,
             to: None,
             member: 0,
@@ -118,13 +116,13 @@ impl Header {
         self.flags & flag != 0
     }
 
-    fn to_bytes(self) -> [u8; HEADER_LEN] {
+    fn to_bytes(self, payload_len_bytes: u16) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
         put_u16(&mut bytes, 0, MAGIC);
         bytes[2] = VERSION;
         bytes[3] = self.kind as u8;
         put_u16(&mut bytes, 4, self.flags);
-        put_u16(&mut bytes, 6, self.payload_len_bytes);
+        put_u16(&mut bytes, 6, payload_len_bytes);
         put_u64(&mut bytes, 8, self.host.0);
         put_u64(&mut bytes, 16, self.to.map_or(0, |to| to.0));
         put_u64(&mut bytes, 24, self.epoch);
@@ -150,8 +148,7 @@ pub(crate) fn open<'p>(datagram: &'p [u8], keys: &JobKeys) -> Result<(Header, &'
         .split_first_chunk::<HEADER_LEN>()
         .ok_or(Unfit::Foreign)?;
     let is_ours = get_u16(bytes, 0) == MAGIC && bytes[2] == VERSION;
-    let payload_len_bytes = get_u16(bytes, 6);
-    let fits = usize::from(payload_len_bytes) == payload.len() && payload.len() <= PAYLOAD_MAX;
+    let fits = usize::from(get_u16(bytes, 6)) == payload.len() && payload.len() <= PAYLOAD_MAX;
     let kind = Kind::of(bytes[3]).filter(|_| is_ours && fits);
     let kind = kind.ok_or(Unfit::Foreign)?;
     if !verify(datagram, keys, keys.setup()) {
@@ -166,7 +163,6 @@ pub(crate) fn open<'p>(datagram: &'p [u8], keys: &JobKeys) -> Result<(Header, &'
     let header = Header {
         kind,
         flags,
-        payload_len_bytes,
         host: HostId(get_u64(bytes, 8)),
         to: (to != 0).then_some(HostId(to)),
         member: get_u16(bytes, 48),
@@ -203,12 +199,7 @@ impl<'b> Making<'b> {
     /// Writes the header, and the check.
     pub fn close(self, header: Header, keys: &JobKeys) {
         let (room, payload) = self.bytes.split_at_mut(HEADER_LEN);
-        let payload_len_bytes = payload.len() as u16;
-        let mut bytes = Header {
-            payload_len_bytes,
-            ..header
-        }
-        .to_bytes();
+        let mut bytes = header.to_bytes(payload.len() as u16);
         seal(&mut bytes, payload, keys, keys.setup());
         room.copy_from_slice(&bytes);
     }
@@ -225,7 +216,6 @@ mod tests {
     fn packet(keys: &JobKeys) -> (Header, Vec<u8>) {
         let header = Header {
             flags: flags::SKIP,
-            payload_len_bytes: 3,
             to: Some(HostId(9)),
             member: 255,
             epoch: 1 << 40,

@@ -46,6 +46,11 @@ impl Peer {
 }
 
 impl Had {
+    /// It is waited for in that epoch.
+    pub fn follows_in(&self, epoch: u64) -> bool {
+        self.follows && self.epoch == epoch
+    }
+
     /// It has said that it has come so far. Old news change nothing.
     pub fn heard(&mut self, epoch: u64, have: u64) {
         match self.follows {

@@ -1,6 +1,6 @@
 //! Bytes of logs that come ([REFLECT-9.1]), and telling how far they have come ([REFLECT-9.3]).
 
-use bcl_types::{Span, Time};
+use bcl_types::Span;
 use bcl_wire::bytes::{get_u64, put_u64};
 
 use crate::frames;
@@ -55,7 +55,7 @@ impl Mirror {
             }
             if is_in_order {
                 stream.have = stream.early.advance(end);
-                stream.nak.retry.stop();
+                stream.nak.stop();
             }
         } else if !payload.is_empty() {
             self.counts.duplicates += 1;
@@ -96,8 +96,7 @@ impl Mirror {
             false if untold > 0 => now + DELAY,
             false => return,
         };
-        let due = stream.report.due.map_or(due, |before| before.min(due));
-        stream.report.due = Some(due);
+        stream.report.by(due);
         if is_urgent {
             self.report_if_due(member);
         }
@@ -147,8 +146,7 @@ impl Mirror {
             return self.progressed(member, memory);
         }
         let due = self.now + GATHER;
-        let due: Time = stream.report.due.map_or(due, |before| before.min(due));
-        stream.report.due = Some(due);
+        stream.report.by(due);
         self.wake_at(due);
     }
 }

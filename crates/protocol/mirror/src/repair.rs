@@ -42,28 +42,28 @@ impl Mirror {
         let now = self.now;
         let stream = &mut self.streams[usize::from(member)];
         if !stream.is_behind() {
-            return stream.nak.retry.stop();
+            return stream.nak.stop();
         }
-        if stream.nak.retry.tries > 0 {
+        if stream.nak.tries > 0 {
             return;
         }
         let due = match stream.early.end() {
             // Since the first that has overtaken it,
-            Some(_) => match stream.nak.retry.due {
+            Some(_) => match stream.nak.due {
                 Some(due) => due.min(now + REORDERED),
                 None => now + REORDERED,
             },
             // or the last that has come.
             None => now + QUIET,
         };
-        stream.nak.retry.due = Some(due);
+        stream.nak.due = Some(due);
         self.wake_at(due);
     }
 
     /// Asks for what is missing.
     pub(crate) fn ask_again(&mut self, member: u16) {
         let stream = &mut self.streams[usize::from(member)];
-        let retry = &mut stream.nak.retry;
+        let retry = &mut stream.nak;
         if !retry.is_due(self.now) {
             let due = retry.due;
             return self.wake_at_any(due);
@@ -76,7 +76,7 @@ impl Mirror {
         self.wake_at_any(due);
         if tries > TRIES_MAX {
             let stream = &mut self.streams[usize::from(member)];
-            stream.nak.retry.stop();
+            stream.nak.stop();
             stream.follow.is_agreed = false;
             return self.look_for_source(member);
         }

@@ -123,7 +123,7 @@ impl Mirror {
             .peers
             .values()
             .map(|peer| peer.hads[usize::from(member)]);
-        let followers = hads.filter(|had| had.follows && had.epoch == epoch);
+        let followers = hads.filter(|had| had.follows_in(epoch));
         let floor = followers.map(|had| had.have).min();
         sending.has_followers = floor.is_some();
         match floor {
@@ -251,7 +251,7 @@ impl Mirror {
             .iter()
             .filter_map(|(host, peer)| {
                 let had = peer.hads[usize::from(member)];
-                let is_late = had.follows && had.epoch == epoch && had.have < sent;
+                let is_late = had.follows_in(epoch) && had.have < sent;
                 is_late.then(|| Repair {
                     to: *host,
                     member,

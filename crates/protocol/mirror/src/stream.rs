@@ -30,7 +30,8 @@ pub(crate) struct Stream {
     pub early: Early,
     /// From whom the rest is to come.
     pub follow: Follow,
-    pub nak: Nak,
+    /// Missing bytes that are asked for.
+    pub nak: Retry,
     pub report: Report,
     /// If the member is on this host.
     pub sending: Option<Sending>,
@@ -58,18 +59,26 @@ pub(crate) struct Follow {
     pub retry: Retry,
 }
 
-/// Missing bytes that are asked for.
-#[derive(Debug, Default)]
-pub(crate) struct Nak {
-    pub retry: Retry,
-}
-
 /// What the log's host has to hear of.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub due: Option<Time>,
     /// Told so far.
     pub told: u64,
+}
+
+impl Follow {
+    /// There is one, and it has not agreed yet.
+    pub fn is_open(&self) -> bool {
+        self.source.is_some() && !self.is_agreed
+    }
+}
+
+impl Report {
+    /// To be told then, if not before.
+    pub fn by(&mut self, due: Time) {
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+    }
 }
 
 /// Something that is asked for again until it is answered, ever more seldom.
@@ -80,9 +89,15 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    /// To be done at once, as for the first time.
+    /// To be done then for the first time.
+    pub fn at(at: Time) -> Self {
+        let due = Some(at);
+        Self { due, tries: 0 }
+    }
+
+    /// The same, whatever was before.
     pub fn start(&mut self, at: Time) {
-        (self.due, self.tries) = (Some(at), 0);
+        *self = Self::at(at);
     }
 
     pub fn stop(&mut self) {
@@ -120,6 +135,14 @@ impl Stream {
         self.sending
             .as_ref()
             .map_or(self.have, |sending| sending.sent)
+    }
+
+    /// Whether some of it has still to come here, or to be acknowledged by others.
+    pub fn is_under_way(&self) -> bool {
+        match &self.sending {
+            Some(sending) => sending.is_awaited(),
+            None => self.is_behind(),
+        }
     }
 
     /// Whether what is known to exist is not all here.

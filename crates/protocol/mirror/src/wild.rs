@@ -14,6 +14,7 @@ const GEOMETRY: Geometry = Geometry {
     region_bytes: 8192,
     log_bytes: 4096,
 };
+
 /// The region, then the logs; what lies outside of the region panics.
 struct Bytes(RefCell<Vec<u8>>);
 

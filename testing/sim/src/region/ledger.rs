@@ -63,10 +63,15 @@ pub fn write_bytes(member: u16, write: Write, offset: u64, words: usize) -> Vec<
         .collect()
 }
 
+/// Whose partition an offset lies in.
+pub fn partition_of(geometry: &Geometry, at: u64) -> Option<u16> {
+    let mut all = 0..geometry.members;
+    all.find(|member| at < geometry.partition(*member).1)
+}
+
 /// Whose word of another's partition this is, if it is one that a single other member writes.
 pub fn guest_of(geometry: &Geometry, at: u64) -> Option<u16> {
-    let mut all = 0..geometry.members;
-    let of = all.find(|member| at < geometry.partition(*member).1)?;
+    let of = partition_of(geometry, at)?;
     let (start, own, shared) = own_words(geometry, of);
     let word = (at - start) / 8;
     (shared > 0 && word >= own).then(|| (word - own) as u16)

@@ -4,7 +4,7 @@ use bcl_mirror::{Claimed, Event, Outgoing};
 use bcl_types::{Random, Time};
 
 use super::host::{Host, Member, address};
-use super::ledger::{Ledger, Write, choose_place, guest_of, write_bytes};
+use super::ledger::{Ledger, Write, choose_place, guest_of, partition_of, write_bytes};
 use super::plan::{Plan, Upset};
 use crate::net::{
     Datagram, Handed, HostId as NetHost, HostSpec, Life, LinkSpec, Network, Partition, Site,
@@ -167,7 +167,7 @@ impl World {
     fn describe(&self) -> String {
         let mut text = String::from("no rest:");
         for (number, host) in self.hosts.iter().enumerate() {
-            if let Some(host) = host.as_ref().filter(|_| true) {
+            if let Some(host) = host {
                 text += &format!(" host {number}: {};", host.mirror.describe());
             }
         }
@@ -297,13 +297,13 @@ impl World {
         let Some(Member::In { last, written }) = host.members.get(&member) else {
             return;
         };
-        let mut followers = host.mirror.followers(member);
-        if *written > 0 && followers.all(|(_, have)| have >= *written) {
-            let with: Vec<_> = host.mirror.followers(member).map(|(id, _)| id).collect();
+        let followers: Vec<_> = host.mirror.followers(member).collect();
+        if *written > 0 && followers.iter().all(|(_, have)| have >= written) {
             let numbers = self.hosts.iter().enumerate();
             let with = numbers.filter_map(|(other, host)| {
                 let id = host.as_ref()?.id;
-                (other == number || with.contains(&id)).then_some(other)
+                let follows = followers.iter().any(|(follower, _)| *follower == id);
+                (other == number || follows).then_some(other)
             });
             self.ledger.complete(member, *last, with.collect());
         }
@@ -445,8 +445,7 @@ impl World {
                     u64::from_le_bytes(region[word..word + 8].try_into().unwrap_or_default())
                 };
                 let geometry = &self.plan.geometry;
-                let partition = (0..geometry.members)
-                    .find(|member| (at as u64) < geometry.partition(*member).1);
+                let partition = partition_of(geometry, at as u64);
                 return Err(format!(
                     "hosts {first} and {number} differ at {at}, in partition {partition:?} of {geometry:?}: {:x} and {:x}, {} skips",
                     of(&model),
