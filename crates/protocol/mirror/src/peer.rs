@@ -53,12 +53,12 @@ impl Had {
 
     /// It has said that it has come so far. Old news change nothing.
     pub fn heard(&mut self, epoch: u64, have: u64) {
-        match self.follows {
-            true if epoch == self.epoch && have >= self.have => {
-                (self.have, self.is_sure) = (have, true);
-            }
-            true => {}
-            false => (self.epoch, self.have) = (self.epoch, self.have).max((epoch, have)),
+        if (epoch, have) < (self.epoch, self.have) {
+            return;
         }
+        // Another process has become the member, elsewhere.
+        self.follows &= epoch == self.epoch;
+        self.is_sure = self.follows;
+        (self.epoch, self.have) = (epoch, have);
     }
 }

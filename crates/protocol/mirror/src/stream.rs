@@ -141,7 +141,8 @@ impl Stream {
     pub fn is_under_way(&self) -> bool {
         match &self.sending {
             Some(sending) => sending.is_awaited(),
-            None => self.is_behind(),
+            // What nobody has who is there will not come.
+            None => self.is_behind() && self.follow.source.is_some(),
         }
     }
 
