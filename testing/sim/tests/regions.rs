@@ -55,6 +55,16 @@ const ONCE_WRONG: &[(Kind, u64, &str)] = &[
         16,
         "a new member wrote more than a log before others followed, who then had to skip it",
     ),
+    (
+        Kind::All,
+        209,
+        "what nobody has of a dead member's log was waited for",
+    ),
+    (
+        Kind::All,
+        421,
+        "a process became a member where nobody knew of an earlier one, whose log had the later epoch by chance",
+    ),
 ];
 
 /// What is wrong with a world, if anything is.
@@ -114,6 +124,15 @@ fn hosts_cannot_hear_each_other() {
 #[test]
 fn hosts_stop_and_go_on() {
     all_right(Kind::Pauses, 4);
+}
+
+#[test]
+fn another_process_goes_on_and_nobody_misses_anything() {
+    for seed in 0..4 {
+        let went = World::new(Plan::new(Kind::Takeovers, seed)).run();
+        let skips = went.map(|outcome| outcome.skips);
+        assert_eq!(skips, Ok(0), "seed {seed}");
+    }
 }
 
 #[test]

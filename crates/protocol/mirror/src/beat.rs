@@ -7,7 +7,7 @@ use bcl_wire::bytes::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 
 use crate::memory::Memory;
 use crate::mirror::{Mirror, To};
-use crate::names::{Ended, Event, HostId};
+use crate::names::{Event, HostId};
 use crate::packet::{Header, Kind};
 use crate::stream::{Owner, Stream};
 
@@ -122,8 +122,7 @@ impl Mirror {
             stream.owner = Some(said);
             self.source_has(said.host, member, said.epoch, head);
             if before.is_some_and(|before| before.ended.is_none()) && said.ended.is_some() {
-                let ended = said.ended;
-                self.events.push_back(Event::MemberGone { member, ended });
+                self.events.push_back(said.news_of(member));
             }
             return;
         }
@@ -138,6 +137,7 @@ impl Mirror {
         stream.is_broken = false;
         stream.follow.is_agreed = false;
         let was_ours = stream.sending.take().is_some();
+        self.unsaved.log(member);
         if was_ours {
             self.ours.retain(|ours| *ours != member);
             let host = said.host;
@@ -145,10 +145,7 @@ impl Mirror {
                 self.events.push_back(Event::Usurped { member, host });
             }
         }
-        if said.ended.is_none() {
-            let host = said.host;
-            self.events.push_back(Event::MemberCame { member, host });
-        }
+        self.events.push_back(said.news_of(member));
         self.look_for_source(member);
     }
 
@@ -177,6 +174,7 @@ impl Mirror {
                 if *had == before {
                     continue;
                 }
+                self.is_outdone(member, epoch, memory);
                 self.look_for_source(member);
                 self.source_has(header.host, member, epoch, have);
                 self.progressed(member, memory);
@@ -238,14 +236,36 @@ impl Mirror {
             if let Some(owner) = stream.owner.take_if(|owner| owner.host == host)
                 && owner.ended.is_none()
             {
-                let ended: Ended = None;
-                self.events.push_back(Event::MemberGone { member, ended });
+                let (epoch, ended) = (owner.epoch, None);
+                self.events.push_back(Event::MemberGone {
+                    member,
+                    epoch,
+                    ended,
+                });
             }
             stream.granted.take_if(|(granted, _)| *granted == host);
             self.look_for_source(member);
             self.progressed(member, memory);
         }
         self.wake_at(self.now);
+    }
+}
+
+impl Owner {
+    fn news_of(&self, member: u16) -> Event {
+        let Self { epoch, host, ended } = *self;
+        match ended {
+            None => Event::MemberCame {
+                member,
+                host,
+                epoch,
+            },
+            Some(_) => Event::MemberGone {
+                member,
+                epoch,
+                ended,
+            },
+        }
     }
 }
 

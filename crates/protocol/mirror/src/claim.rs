@@ -91,11 +91,10 @@ impl Mirror {
         granted: &BTreeMap<HostId, (u64, u64)>,
         memory: &impl Memory,
     ) -> Claimed {
-        let chance = self.random.next_u64() & u64::from(u32::MAX);
         let host = self.config.host;
+        let epoch = self.epoch_after(self.streams[usize::from(member)].epoch);
         let stream = &mut self.streams[usize::from(member)];
         let position = stream.applied;
-        let epoch = ((stream.epoch >> 32) + 1) << 32 | chance;
         // Those who have granted it will follow, and are waited for from the first write on.
         for (host, (theirs, have)) in granted {
             let goes_on = *theirs == stream.epoch && (stream.tail..=position).contains(have);
@@ -122,6 +121,7 @@ impl Mirror {
         stream.sending = Some(Sending::new(position));
         stream.is_broken = false;
         stream.nak.stop();
+        self.unsaved.log(member);
         if !self.ours.contains(&member) {
             self.ours.push(member);
         }
@@ -129,6 +129,42 @@ impl Mirror {
         self.progressed(member, memory);
         self.beat_soon();
         Claimed::Ours { position }
+    }
+
+    /// Others have a log of a member of this host that has a later epoch: of a process that was the member where this host was not
+    /// heard. It has ended, or will say so itself.
+    pub(crate) fn is_outdone(&mut self, member: u16, by: u64, memory: &impl Memory) {
+        let stream = &mut self.streams[usize::from(member)];
+        let before = stream.epoch;
+        if stream.sending.is_none() || by <= before {
+            return;
+        }
+        self.unsaved.log(member);
+        if stream.owner.is_some_and(|owner| owner.ended.is_some()) {
+            stream.sending = None;
+            stream.owner = None;
+            self.ours.retain(|ours| *ours != member);
+            return;
+        }
+        self.catch_up_with_program(member, memory);
+        let (epoch, host) = (self.epoch_after(by), self.config.host);
+        let stream = &mut self.streams[usize::from(member)];
+        (stream.epoch, stream.prior, stream.base) = (epoch, before, stream.have);
+        let ended = None;
+        stream.owner = Some(Owner { epoch, host, ended });
+        for peer in self.peers.values_mut() {
+            let had = &mut peer.hads[usize::from(member)];
+            if had.follows_in(before) {
+                (had.epoch, had.is_sure) = (epoch, false);
+            }
+        }
+        self.beat_soon();
+    }
+
+    /// For the next process that is the member.
+    fn epoch_after(&mut self, epoch: u64) -> u64 {
+        let chance = self.random.next_u64() & u64::from(u32::MAX);
+        ((epoch >> 32) + 1) << 32 | chance
     }
 
     /// A member of this host has ended.

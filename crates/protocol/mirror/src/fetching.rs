@@ -13,6 +13,7 @@ use crate::memory::Memory;
 use crate::mirror::Mirror;
 use crate::names::{Event, HostId};
 use crate::packet::{Header, Kind, flags};
+use crate::saved::Saved;
 use crate::stream::{Retry, Stream};
 
 /// One packet of the region,
@@ -138,6 +139,22 @@ impl Fetching {
         partition.content.get_or_insert((epoch, applied));
     }
 
+    /// What is to be written down of a member's partition.
+    pub fn partition(&self, member: u16) -> (bool, u64, Option<(u64, u64)>) {
+        let partition = &self.partitions[usize::from(member)];
+        (partition.is_lacking, partition.reaches, partition.content)
+    }
+
+    /// As it was written down.
+    pub fn restore(&mut self, member: u16, saved: &Saved) {
+        self.has_fetched |= saved.is_lacking;
+        self.partitions[usize::from(member)] = Partition {
+            is_lacking: saved.is_lacking,
+            reaches: saved.reaches,
+            content: saved.content,
+        };
+    }
+
     pub fn content_of(&self, member: u16, stream: &Stream) -> (u64, u64) {
         let partition = &self.partitions[usize::from(member)];
         partition.content.unwrap_or((stream.epoch, stream.have))
@@ -166,6 +183,7 @@ impl Mirror {
             partition.is_lacking |= stream.sending.is_none();
             partition.reaches = 0;
         }
+        self.unsaved.all_logs();
         self.fetching.is_anyhow = false;
         self.fetching.since = self.now;
         self.fetching.has_fetched = true;
@@ -295,6 +313,7 @@ impl Mirror {
         let partition = &mut self.fetching.partitions[index];
         if is_over && stream.applied < partition.reaches {
             (partition.is_lacking, partition.reaches) = (true, 0);
+            self.unsaved.log(member);
         }
     }
 
@@ -323,6 +342,7 @@ impl Mirror {
     fn has_partition(&mut self, member: u16) {
         let partition = &mut self.fetching.partitions[usize::from(member)];
         (partition.is_lacking, partition.content) = (false, None);
+        self.unsaved.log(member);
         if self.fetching.is_whole() {
             self.events.push_back(Event::IsWhole);
             self.beat_soon();
@@ -431,7 +451,10 @@ impl Mirror {
             return self.counts.stale += 1;
         };
         let partition = &mut self.fetching.partitions[usize::from(batch.member)];
-        partition.reaches = partition.reaches.max(header.epoch);
+        if header.epoch > partition.reaches {
+            partition.reaches = header.epoch;
+            self.unsaved.log(batch.member);
+        }
         batch.has_begun = true;
         self.fetching.asked_since = None;
         let rest = batch.end - header.position;

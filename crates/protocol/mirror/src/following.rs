@@ -203,6 +203,8 @@ impl Mirror {
         stream.follow.retry.stop();
         stream.nak.stop();
         stream.report.told = stream.have;
+        memory.set_tail(member, stream.tail);
+        self.unsaved.log(member);
         if header.has(flags::SKIP) {
             self.fetch_all();
         }

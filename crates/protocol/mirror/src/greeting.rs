@@ -121,7 +121,7 @@ impl Mirror {
         self.wake_at_any(next);
     }
 
-    fn greet(&mut self, address: SocketAddr) {
+    pub(crate) fn greet(&mut self, address: SocketAddr) {
         let header = Header {
             position: self.greeting.nonce(),
             ..self.header(Kind::Hello)
@@ -191,7 +191,12 @@ impl Mirror {
         let (now, members) = (self.now, self.config.geometry.members);
         let known = self.peers.get_mut(&host);
         match known {
-            Some(peer) => (peer.address, peer.heard_at) = (address, now),
+            Some(peer) => {
+                if std::mem::replace(&mut peer.address, address) != address {
+                    self.unsaved.hosts();
+                }
+                peer.heard_at = now;
+            }
             None => {
                 let peer = Peer::new(address, now, members);
                 self.peers.insert(host, peer);

@@ -8,7 +8,8 @@
 //! and times, and takes packets, times and news. The same calls give the same results, so that a network of hosts can be simulated.
 //!
 //! Read on in `mirror`; then `greeting`, `beat` and `claim`: who is there; `sending`, `receiving` and `repair`: how a log travels, on
-//! ways that `tree` tells; `following` and `fetching`: for those who come later.
+//! ways that `tree` tells; `following` and `fetching`: for those who come later; `saved`: for a process that goes on where
+//! another has ended.
 
 #![forbid(unsafe_code)]
 
@@ -26,6 +27,7 @@ mod packet;
 mod peer;
 mod receiving;
 mod repair;
+mod saved;
 mod sending;
 mod stream;
 mod tree;
@@ -37,3 +39,4 @@ pub use frames::{FRAME_HEADER_BYTES, frame_bytes, frame_header};
 pub use memory::Memory;
 pub use mirror::{Counts, Mirror, Outgoing};
 pub use names::{Config, Ended, Event, Geometry, HostId};
+pub use saved::{Before, Saved};

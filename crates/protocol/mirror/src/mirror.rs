@@ -14,6 +14,7 @@ use crate::names::{Config, Event, HostId};
 use crate::packet::{self, Header, Kind, Making, Unfit};
 use crate::peer::Peer;
 use crate::repair::Repair;
+use crate::saved::Unsaved;
 use crate::stream::Stream;
 
 /// A host's side of a region: it is given packets and times, and gives packets, times and news.
@@ -47,6 +48,7 @@ pub struct Mirror {
     /// Nothing is due before.
     alarm: Time,
     pub(crate) events: VecDeque<Event>,
+    pub(crate) unsaved: Unsaved,
     pub(crate) counts: Counts,
 }
 
@@ -118,6 +120,7 @@ impl Mirror {
             queue: VecDeque::new(),
             alarm: now,
             events: VecDeque::new(),
+            unsaved: Unsaved::new(members),
             counts: Counts::default(),
         };
         mirror.greet_places();
@@ -203,9 +206,10 @@ impl Mirror {
         at
     }
 
-    /// The next packet to be sent: false if there is none.
+    /// The next packet to be sent: false if there is none. What it says is written down before.
     pub fn poll_transmit(&mut self, now: Time, memory: &impl Memory, out: &mut Outgoing) -> bool {
         self.now = self.now.max(now);
+        self.save(memory);
         while let Some((bytes, to)) = self.queue.pop_front() {
             out.bytes = bytes;
             if self.resolve(&to, out) {

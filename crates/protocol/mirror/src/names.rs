@@ -74,11 +74,15 @@ pub enum Event {
         member: u16,
         /// Where.
         host: HostId,
+        /// As what: [REFLECT-7.4].
+        epoch: u64,
     },
     /// It has ended there; without a cause if nobody knows how.
     MemberGone {
         /// Which.
         member: u16,
+        /// As what.
+        epoch: u64,
         /// How.
         ended: Ended,
     },

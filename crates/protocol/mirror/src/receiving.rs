@@ -50,8 +50,9 @@ impl Mirror {
             };
             if is_in_order || stream.early.add(new, end) {
                 let skipped = (new - header.position) as usize;
-                memory.write_log(member, new, &payload[skipped..]);
                 stream.reaches(end, log_bytes);
+                memory.set_tail(member, stream.tail);
+                memory.write_log(member, new, &payload[skipped..]);
             }
             if is_in_order {
                 stream.have = stream.early.advance(end);
@@ -62,6 +63,7 @@ impl Mirror {
         }
         if !is_there {
             self.apply(member, memory);
+            self.unsaved.log(member);
             if !header.has(flags::REPAIR) {
                 self.relay(header.host, datagram);
             }

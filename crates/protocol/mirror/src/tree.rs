@@ -10,6 +10,7 @@ impl Mirror {
         let others = self.peers.keys().copied();
         self.hosts = others.chain([self.config.host]).collect();
         self.hosts.sort_unstable();
+        self.unsaved.hosts();
     }
 
     /// Who gets packets of a host's logs from this one.

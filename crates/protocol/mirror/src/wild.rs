@@ -1,6 +1,7 @@
 //! Whatever a fellow says who knows the key and has run wild, nothing here panics or goes on for ever.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 
 use bcl_types::{Random, Span, Time};
 
@@ -8,6 +9,7 @@ use crate::memory::Memory;
 use crate::mirror::{Mirror, Outgoing};
 use crate::names::{Config, Geometry, HostId};
 use crate::packet::{Header, Kind, Making, flags};
+use crate::saved::Saved;
 
 const GEOMETRY: Geometry = Geometry {
     members: 4,
@@ -36,6 +38,10 @@ impl Memory for Bytes {
 
     fn set_floor(&self, _: u16, _: u64) {}
 
+    fn floor(&self, _: u16) -> u64 {
+        0
+    }
+
     fn read_log(&self, member: u16, position: u64, into: &mut [u8]) -> bool {
         for (at, byte) in (position..).zip(into) {
             *byte = self.0.borrow()[Self::log(member, at)];
@@ -57,6 +63,9 @@ impl Memory for Bytes {
     }
 
     fn set_applied(&self, _: u16, _: u64) {}
+    fn set_tail(&self, _: u16, _: u64) {}
+    fn save(&self, _: u16, _: &Saved) {}
+    fn save_hosts(&self, _: &mut dyn Iterator<Item = (HostId, SocketAddr)>) {}
 
     fn read(&self, offset: u64, into: &mut [u8]) {
         let region = &self.0.borrow()[..GEOMETRY.region_bytes as usize];

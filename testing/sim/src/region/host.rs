@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use bcl_mirror::{Config, HostId, Mirror};
+use bcl_mirror::{Before, Config, HostId, Mirror};
 use bcl_types::{Random, Span, Time};
 
 use super::ledger::Write;
@@ -13,6 +13,7 @@ use super::plan::Plan;
 /// A host that has the region.
 pub struct Host {
     pub id: HostId,
+    config: Config,
     pub mirror: Mirror,
     pub memory: HostMemory,
     pub members: BTreeMap<u16, Member>,
@@ -55,12 +56,34 @@ impl Host {
         };
         Self {
             id,
-            mirror: Mirror::new(config, Time(now_ns)),
+            mirror: Mirror::new(config.clone(), Time(now_ns)),
+            config,
             memory: HostMemory::new(plan.geometry),
             members: BTreeMap::new(),
             armed_at: u64::MAX,
             will_send: false,
         }
+    }
+
+    /// The process that kept the region has ended, and another goes on from what that has written down.
+    pub fn taken_over(&mut self, random: &mut Random, now_ns: u64) {
+        let (logs, hosts) = self.memory.saved();
+        let is_in = |member| matches!(self.members.get(&member), Some(Member::In { .. }));
+        let ended = |member| match is_in(member) {
+            true => None,
+            false => std::num::NonZeroU32::new(9),
+        };
+        let before = Before {
+            ended: (0..logs.len() as u16).map(ended).collect(),
+            logs,
+            hosts,
+        };
+        let config = Config {
+            seed: random.next_u64(),
+            ..self.config.clone()
+        };
+        self.mirror = Mirror::resume(config, Time(now_ns), &before, &self.memory);
+        self.armed_at = u64::MAX;
     }
 
     /// Whether nothing is under way here.

@@ -1,8 +1,9 @@
 //! What a host keeps of a region, and what is noted when it changes.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 
-use bcl_mirror::{FRAME_HEADER_BYTES, Geometry, Memory, frame_bytes, frame_header};
+use bcl_mirror::{FRAME_HEADER_BYTES, Geometry, HostId, Memory, Saved, frame_bytes, frame_header};
 
 use super::ledger::Applied;
 
@@ -13,6 +14,8 @@ pub struct HostMemory {
     logs: RefCell<Vec<Log>>,
     /// What was put into the region that others wrote, since it was asked for.
     applied: RefCell<Vec<Applied>>,
+    /// The other hosts, as written down.
+    hosts: RefCell<Vec<(HostId, SocketAddr)>>,
 }
 
 struct Log {
@@ -24,6 +27,7 @@ struct Log {
     awaited: u64,
     /// All before is in the region.
     applied: u64,
+    saved: Saved,
 }
 
 impl HostMemory {
@@ -36,6 +40,7 @@ impl HostMemory {
             floor: 0,
             awaited: 0,
             applied: 0,
+            saved: Saved::default(),
         };
         let logs = (0..geometry.members).map(|_| log()).collect();
         Self {
@@ -43,6 +48,7 @@ impl HostMemory {
             region: RefCell::new(vec![0; geometry.region_bytes as usize]),
             logs: RefCell::new(logs),
             applied: RefCell::default(),
+            hosts: RefCell::default(),
         }
     }
 
@@ -80,6 +86,12 @@ impl HostMemory {
         self.applied.take()
     }
 
+    /// What was written down.
+    pub fn saved(&self) -> (Vec<Saved>, Vec<(HostId, SocketAddr)>) {
+        let logs = self.logs.borrow().iter().map(|log| log.saved).collect();
+        (logs, self.hosts.borrow().clone())
+    }
+
     /// The region as it is.
     pub fn region(&self) -> Vec<u8> {
         self.region.borrow().clone()
@@ -97,6 +109,22 @@ impl Memory for HostMemory {
 
     fn set_floor(&self, member: u16, floor: u64) {
         self.logs.borrow_mut()[usize::from(member)].floor = floor;
+    }
+
+    fn floor(&self, member: u16) -> u64 {
+        self.logs.borrow()[usize::from(member)].floor
+    }
+
+    fn set_tail(&self, member: u16, tail: u64) {
+        self.logs.borrow_mut()[usize::from(member)].saved.tail = tail;
+    }
+
+    fn save(&self, member: u16, saved: &Saved) {
+        self.logs.borrow_mut()[usize::from(member)].saved = *saved;
+    }
+
+    fn save_hosts(&self, hosts: &mut dyn Iterator<Item = (HostId, SocketAddr)>) {
+        *self.hosts.borrow_mut() = hosts.collect();
     }
 
     fn read_log(&self, member: u16, position: u64, into: &mut [u8]) -> bool {

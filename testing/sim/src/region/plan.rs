@@ -27,6 +27,8 @@ pub enum Kind {
     Cuts,
     /// Hosts stop, and go on.
     Pauses,
+    /// A host's process that keeps the region ends, and another goes on.
+    Takeovers,
     /// All of that.
     All,
     /// 40 hosts: packets are passed on.
@@ -46,6 +48,7 @@ impl Kind {
         ("region-crashes", Self::Crashes),
         ("region-cuts", Self::Cuts),
         ("region-pauses", Self::Pauses),
+        ("region-takeovers", Self::Takeovers),
         ("region-all", Self::All),
         ("region-crowd", Self::Crowd),
         ("region-multitude", Self::Multitude),
@@ -67,6 +70,8 @@ pub enum Upset {
     Cut(Vec<usize>),
     /// They can again.
     Mend,
+    /// The process that keeps a host's region ends.
+    Takeover(usize),
     /// A host stops,
     Stop(usize),
     /// and goes on.
@@ -120,7 +125,7 @@ impl Plan {
         let faults = match kind {
             Kind::Lossy | Kind::Crowd => Faults::loss(Rate::percent(5)),
             Kind::Rough => Faults::all(Rate::percent(10), 200_000),
-            Kind::All => Faults::all(Rate::percent(2), 200_000),
+            Kind::All | Kind::Takeovers => Faults::all(Rate::percent(2), 200_000),
             Kind::Multitude => Faults::loss(Rate::percent(1)),
             _ => Faults::default(),
         };
@@ -203,6 +208,13 @@ impl Plan {
                 let longest = *random.pick(&[50 * MS, S, 7 * S]);
                 let on_ns = at_ns + random.below(longest);
                 self.upsets.push((on_ns, Upset::GoOn(host)));
+            }
+        }
+        if kind == Kind::Takeovers || is_all {
+            for _ in 0..random.between(1, 12) {
+                let host = random.index(self.hosts);
+                self.upsets
+                    .push((random.below(end_ns), Upset::Takeover(host)));
             }
         }
     }

@@ -403,6 +403,12 @@ impl World {
                     .set_life(self.now_ns, NetHost(*number), Life::Stopped);
             }
             Upset::Stop(_) => {}
+            Upset::Takeover(number) => {
+                if let Some(host) = &mut self.hosts[*number] {
+                    host.taken_over(&mut self.random, self.now_ns);
+                    self.schedule.add(self.now_ns, Step::Send(*number));
+                }
+            }
             Upset::GoOn(number) => {
                 if self.hosts[*number].is_some() {
                     self.network
