@@ -24,16 +24,43 @@ pub enum Error {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// Somebody else is this member.
-    #[error("member {member} of region {name} is there already: another process has joined as it")]
+    #[error(
+        "member {member} of region {name} is there already: another process{place} has joined as it"
+    )]
     Taken {
         /// The region.
         name: String,
         /// The member.
         member: u16,
+        /// Where, as in " on 10.0.0.2"; empty if it is on this host.
+        place: String,
+    },
+    /// A process of another host has become this member meanwhile, while the hosts could not hear each other.
+    #[error(
+        "another process has become this member of the region on another host, while that could not be reached: leave it, and join as another"
+    )]
+    Usurped,
+    /// The process that keeps the region on this host does not run.
+    #[error(
+        "region {name} is not kept on this host: process {pid} does not run, and is to send and receive for all; continue it, or end it"
+    )]
+    NotKept {
+        /// The region.
+        name: String,
+        /// The process.
+        pid: u32,
+    },
+    /// No UDP socket can be had for the packets of the region.
+    #[error("region {name} needs a UDP port between hosts: {source}")]
+    Socket {
+        /// The region.
+        name: String,
+        /// Why not.
+        source: bcl_udp::BindError,
     },
     /// Those who are there have another region of this name.
     #[error(
-        "region {name} has {members} members and {len_bytes} bytes, and you say {own_members} and {own_len_bytes}: all have to say the same"
+        "region {name} has {members} members and {len_bytes} bytes{theirs}, and you say {own_members} and {own_len_bytes}{ours}: all have to say the same"
     )]
     Geometry {
         /// The region.
@@ -46,6 +73,10 @@ pub enum Error {
         own_members: u16,
         /// What length was asked for.
         own_len_bytes: u64,
+        /// On how many hosts it is, if that is what differs.
+        theirs: &'static str,
+        /// The same of what was asked for.
+        ours: &'static str,
     },
     /// Members that have the region do not hand it over.
     #[error(

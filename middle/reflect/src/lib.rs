@@ -23,6 +23,7 @@
 
 mod error;
 mod life;
+mod net;
 mod options;
 mod region;
 mod seat;
@@ -32,6 +33,7 @@ mod words;
 
 pub use error::Error;
 pub use life::{Life, News};
+pub use net::writing::Reached;
 pub use options::{MEMBERS_MAX, NAME_MAX_BYTES, Options, REGION_MAX_BYTES};
 pub use region::Region;
 pub use seat::{Report, ReportedMember, reports};

@@ -1,12 +1,14 @@
 //! Which region is joined, and as which of its members.
 
 use std::env;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use bcl_node::{Folder, JobKey, Seat};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::net::places::{self, Places};
 use crate::region::Region;
 use crate::seat::Secret;
 
@@ -25,6 +27,8 @@ pub const REGION_MAX_BYTES: u64 = 4 << 30;
 /// | [`member`](Self::member) | `BCL_RANK` | the same |
 /// | [`folder`](Self::folder) | `BCL_DIR` | `/tmp/bcl` |
 /// | [`key`](Self::key) | `BCL_JOB_KEY`, `BCL_JOB_KEY_FILE` | one for each user |
+/// | [`hosts`](Self::hosts) | `BCL_HOSTS`, which `bcl run --hosts` sets, with the nodes file | this host only |
+/// | [`address`](Self::address) | `BCL_NODE`, with the nodes file | the one of the hosts' that is this machine's |
 #[derive(Debug, Clone)]
 #[must_use = "options do nothing until a region is joined"]
 pub struct Options {
@@ -34,6 +38,8 @@ pub struct Options {
     member: Option<u16>,
     folder: Option<PathBuf>,
     key: Option<JobKey>,
+    hosts: Option<Vec<IpAddr>>,
+    address: Option<IpAddr>,
 }
 
 /// What all members of a region say alike.
@@ -42,6 +48,9 @@ pub struct Geometry {
     pub name: String,
     pub members: u16,
     pub len_bytes: u64,
+    /// Other hosts have it too, or may.
+    #[serde(default, rename = "between_hosts")]
+    pub is_networked: bool,
 }
 
 /// What there is to join.
@@ -50,6 +59,7 @@ pub(crate) struct Joining {
     pub seat: Seat,
     pub folder: Folder,
     pub secret: Secret,
+    pub places: Option<Places>,
 }
 
 impl Options {
@@ -62,6 +72,8 @@ impl Options {
             member: None,
             folder: None,
             key: None,
+            hosts: None,
+            address: None,
         }
     }
 
@@ -89,22 +101,40 @@ impl Options {
         self
     }
 
+    /// Sets on which hosts the members are, by addresses that all reach; the own may be among them. With no other, the region is
+    /// one of this host.
+    ///
+    /// They exchange UDP datagrams at ports from 28192 to 32735, authenticated by the key.
+    pub fn hosts(mut self, hosts: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.hosts = Some(hosts.into_iter().collect());
+        self
+    }
+
+    /// Sets which address others know this host by.
+    pub fn address(mut self, address: IpAddr) -> Self {
+        self.address = Some(address);
+        self
+    }
+
     /// Joins the region, and makes it if nobody is there. Returns once this process has it: at once, or when others have made
-    /// it who came at the same time.
+    /// it who came at the same time. Between hosts, others are looked for a second long if they do not answer at once, and what
+    /// has been written is fetched.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`], [`Error::Configuration`], [`Error::Key`] and [`Error::Folder`] for settings;
-    /// [`Error::Taken`], [`Error::Geometry`] and [`Error::NoAnswer`] because of those who are there; [`Error::Memory`] and
-    /// [`Error::System`] because of the machine.
+    /// [`Error::Taken`], [`Error::Geometry`], [`Error::NoAnswer`] and [`Error::NotKept`] because of those who are there;
+    /// [`Error::Memory`], [`Error::Socket`] and [`Error::System`] because of the machine.
     pub fn join(self) -> Result<Region, Error> {
         Region::join(self.check()?)
     }
 
     fn check(self) -> Result<Joining, Error> {
+        let places = places::find(self.hosts, self.address)?;
         let geometry = Geometry {
             members: or_from_env(self.members, "BCL_SIZE", "members")?,
             name: self.name,
             len_bytes: self.len_bytes,
+            is_networked: places.is_some(),
         };
         geometry.check().map_err(Error::InvalidArgument)?;
         let member = or_from_env(self.member, "BCL_RANK", "member")?;
@@ -121,17 +151,37 @@ impl Options {
             geometry,
             seat: Seat { region, member },
             folder: Folder::open(self.folder.unwrap_or_else(Folder::default_path))?,
+            places,
         })
     }
 }
 
 impl Geometry {
+    /// What to say to who has another idea of the region than those who are there.
+    pub fn differs_from(&self, theirs: &Self) -> Error {
+        let where_it_is = |geometry: &Self| match geometry.is_networked {
+            _ if self.is_networked == theirs.is_networked => "",
+            true => " on several hosts",
+            false => " on this host only",
+        };
+        Error::Geometry {
+            name: self.name.clone(),
+            members: theirs.members,
+            len_bytes: theirs.len_bytes,
+            own_members: self.members,
+            own_len_bytes: self.len_bytes,
+            theirs: where_it_is(theirs),
+            ours: where_it_is(self),
+        }
+    }
+
     /// What is wrong with it. [REFLECT-1.1]
     pub fn check(&self) -> Result<(), String> {
         let Self {
             name,
             members,
             len_bytes,
+            is_networked: _,
         } = self;
         if name.is_empty() || name.len() > NAME_MAX_BYTES {
             return Err(format!(

@@ -1,6 +1,6 @@
 //! What a program has of a region.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bcl_os::process::generation;
@@ -8,6 +8,7 @@ use bcl_os::sync::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::life::{Life, News, State};
+use crate::net::writing::{Pen, Reached};
 use crate::options::{Geometry, Joining};
 use crate::seat::Seated;
 use crate::segment::Segment;
@@ -24,6 +25,8 @@ pub struct Region {
     segment: Arc<Segment>,
     geometry: Geometry,
     member: u16,
+    /// If other hosts have the region.
+    pen: Option<Mutex<Pen>>,
     bed: Bed,
     told: Mutex<Told>,
     /// Whose it is: this process's, not its children's. [`LEFT`] once it is left.
@@ -48,6 +51,13 @@ impl Region {
         let generation = generation();
         let seated = Seated::take(joining)?;
         let segment = Arc::clone(&seated.segment);
+        let pen = geometry.is_networked.then(|| {
+            Mutex::new(Pen {
+                member,
+                members: geometry.members,
+                joined: seated.joined(),
+            })
+        });
         let told = Told {
             ends: segment.ends(),
             states: segment.states().collect(),
@@ -58,6 +68,7 @@ impl Region {
             segment,
             geometry,
             member,
+            pen,
             bed: Bed::default(),
             told: Mutex::new(told),
             generation: AtomicU64::new(generation),
@@ -94,13 +105,20 @@ impl Region {
         self.segment.shown()
     }
 
-    /// Writes so that all members see it, and returns when those of this node do. [REFLECT-3]
+    /// Writes so that all members see it, and returns when those of this host do. [REFLECT-3]
+    ///
+    /// On other hosts it appears soon after; [`wait_until_reached`](Self::wait_until_reached) waits for that. If they take more slowly
+    /// than this writes, it waits for them.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] beyond the end, [`Error::Forked`], [`Error::Left`].
+    /// [`Error::InvalidArgument`] beyond the end, [`Error::Forked`], [`Error::Left`]; between hosts also [`Error::Usurped`], and
+    /// [`Error::NotKept`], with which a part may have been written.
     #[inline]
     pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
         self.check(offset, data.len())?;
+        if let Some(pen) = &self.pen {
+            return lock(pen).write(&self.segment, self.name(), offset, data);
+        }
         words::write(self.segment.words(), offset as usize, data);
         let end = offset + data.len() as u64;
         self.segment.wake_sleepers(offset, end);
@@ -114,9 +132,46 @@ impl Region {
     #[inline]
     pub fn write_word(&self, offset: u64, value: u64) -> Result<(), Error> {
         let index = self.check_word(offset)?;
+        if let Some(pen) = &self.pen {
+            let data = value.to_ne_bytes();
+            return lock(pen).write(&self.segment, self.name(), offset, &data);
+        }
         self.segment.words()[index].store(value, Ordering::Release);
         self.segment.wake_sleepers(offset, offset + 8);
         Ok(())
+    }
+
+    /// Where what this member has written ends so far: what to [wait](Self::wait_until_reached) for.
+    pub fn written(&self) -> u64 {
+        let written = |_| {
+            let written = &self.segment.book(self.member).written;
+            written.head.load(Ordering::Acquire)
+        };
+        self.pen.as_ref().map_or(0, written)
+    }
+
+    /// Waits until so many members, this one among them, have all that this one had [`written`](Self::written) at that position;
+    /// `None` is all who are there, and who are no more are not waited for. Or the time is over; `None` is never.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn wait_until_reached(
+        &self,
+        position: u64,
+        members: Option<u16>,
+        timeout: Option<Duration>,
+    ) -> Result<Reached, Error> {
+        self.check(0, 0)?;
+        let Some(pen) = &self.pen else {
+            let there = self.segment.hosts_there().count() as u16;
+            let is_enough = members.is_none_or(|members| there >= members);
+            return Ok(Reached {
+                members: there,
+                is_enough,
+            });
+        };
+        let pen = lock(pen).clone();
+        pen.wait_until_reached(&self.segment, self.name(), position, members, timeout)
     }
 
     /// Reads a word, at a multiple of 8. What is read after it is no older. [REFLECT-3.3]
@@ -196,19 +251,15 @@ impl Region {
         None
     }
 
-    /// Leaves the region, as dropping does, and ends the waits of other threads. What [`memory`](Self::memory) has returned is there
+    /// Leaves the region, as dropping does, and ends the waits of other threads. The last member of a host waits until other hosts have
+    /// what was written there, 3 seconds at most. What [`memory`](Self::memory) has returned is there
     /// until it is dropped.
     ///
     /// # Errors
     /// [`Error::Forked`]; [`Error::Left`] if that was done.
     pub fn leave(&self) -> Result<(), Error> {
         self.check(0, 0)?;
-        let seated = self
-            .seated
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let seated = seated.ok_or(Error::Left)?;
+        let seated = lock(&self.seated).take().ok_or(Error::Left)?;
         self.generation.store(LEFT, Ordering::Release);
         seated.rise();
         Ok(())
@@ -218,8 +269,8 @@ impl Region {
         self.generation.load(Ordering::Relaxed) == LEFT
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn told(&self) -> MutexGuard<'_, Told> {
+        lock(&self.told)
     }
 
     #[inline]
@@ -260,6 +311,10 @@ impl Region {
             "{len_bytes} bytes from {offset} on reach beyond the end of region {name}, which has {has_bytes} bytes"
         ))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Region {

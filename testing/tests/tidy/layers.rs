@@ -72,10 +72,10 @@ const SHIPPED: &[Layer] = &[
         folder: JOB,
         may_use: &[BASE, PROTOCOL, INTERFACE, TIERS, FACE, JOB],
     },
-    // It has no port, and asks the node itself.
+    // It has no port: it asks the node itself, and has a protocol of its own between nodes.
     Layer {
         folder: "middle/reflect",
-        may_use: &[BASE],
+        may_use: &[BASE, PROTOCOL],
     },
     Layer {
         folder: MIDDLE,

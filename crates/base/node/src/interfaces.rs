@@ -31,7 +31,7 @@ pub(crate) fn outer() -> io::Result<Vec<(String, Ipv4Addr)>> {
 }
 
 /// Every address, IPv4 and IPv6, of every interface.
-pub(crate) fn all() -> io::Result<Vec<IpAddr>> {
+pub fn all() -> io::Result<Vec<IpAddr>> {
     let list = List::read()?;
     Ok(list.iter().map(|(_, ip)| ip).collect())
 }

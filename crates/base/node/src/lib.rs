@@ -31,5 +31,6 @@ pub use credentials::{PeerCredentials, is_of_own_user, peer_credentials, uid_all
 pub use detect::{DetectError, detect_node, only_interface};
 pub use file::{FileError, read_text};
 pub use folder::{Bound, ConnectError, Folder, FolderError, Seat};
+pub use interfaces::all as own_addresses;
 pub use key::{JobKey, KeyError};
 pub use nodes::{Node, Nodes, NodesError, NodesOrigin, ResolveError};

@@ -26,6 +26,8 @@ pub enum Claimed {
     Ours {
         /// Where.
         position: u64,
+        /// [REFLECT-7.4]
+        epoch: u64,
     },
     /// A process of this host is.
     Denied(HostId),
@@ -128,7 +130,7 @@ impl Mirror {
         self.look_for_source(member);
         self.progressed(member, memory);
         self.beat_soon();
-        Claimed::Ours { position }
+        Claimed::Ours { position, epoch }
     }
 
     /// Others have a log of a member of this host that has a later epoch: of a process that was the member where this host was not

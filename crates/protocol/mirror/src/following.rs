@@ -15,7 +15,7 @@ const LONGEST: Span = Span::from_ms(200);
 
 const START_BYTES: usize = 16;
 /// No log ever gets there.
-const POSITION_MAX: u64 = 1 << 62;
+pub(crate) const POSITION_MAX: u64 = 1 << 62;
 
 /// What a host that wants to follow has of a log.
 struct Standing {
@@ -200,6 +200,7 @@ impl Mirror {
         (stream.epoch, stream.base, stream.prior) = (header.epoch, base, prior);
         stream.head = stream.head.max(header.extra);
         stream.follow.is_agreed = true;
+        stream.follow.head_then = stream.head;
         stream.follow.retry.stop();
         stream.nak.stop();
         stream.report.told = stream.have;

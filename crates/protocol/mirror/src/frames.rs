@@ -16,6 +16,11 @@ pub fn frame_header(offset: u64, len_bytes: u64) -> [u8; FRAME_HEADER_BYTES as u
     bytes
 }
 
+/// What that says: an offset and a length, of which nothing is sure.
+pub fn frame_of(header: &[u8; FRAME_HEADER_BYTES as usize]) -> (u64, u64) {
+    (get_u64(header, 0), get_u64(header, 8))
+}
+
 /// How long the frame of a write is.
 pub fn frame_bytes(len_bytes: u64) -> u64 {
     FRAME_HEADER_BYTES + len_bytes.next_multiple_of(8)
@@ -35,7 +40,7 @@ fn frame_at(
 ) -> Result<(u64, u64), Senseless> {
     let mut header = [0; FRAME_HEADER_BYTES as usize];
     let is_there = memory.read_log(member, position, &mut header);
-    let (offset, len_bytes) = (get_u64(&header, 0), get_u64(&header, 8));
+    let (offset, len_bytes) = frame_of(&header);
     let end = offset.checked_add(len_bytes);
     let fits =
         len_bytes <= geometry.frame_max() && end.is_some_and(|end| end <= geometry.region_bytes);

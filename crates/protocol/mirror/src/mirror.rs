@@ -17,6 +17,9 @@ use crate::repair::Repair;
 use crate::saved::Unsaved;
 use crate::stream::Stream;
 
+/// A packet has a piece of the region, or how many bytes are zeros.
+const PAYLOAD_MIN: usize = 1032;
+
 /// A host's side of a region: it is given packets and times, and gives packets, times and news.
 pub struct Mirror {
     pub(crate) config: Config,
@@ -248,8 +251,8 @@ impl Mirror {
 
     /// Whether those who are there are known, and this host has all that they had when it came.
     pub fn is_settled(&self) -> bool {
-        let is_followed = |stream: &Stream| !stream.follow.is_open();
-        self.has_looked_around() && self.fetching.is_whole() && self.streams.iter().all(is_followed)
+        let is_whole = self.fetching.is_whole();
+        self.has_looked_around() && is_whole && self.streams.iter().all(Stream::has_caught_up)
     }
 
     /// Whether all logs are wherever somebody follows, as far as is known here.
@@ -258,6 +261,21 @@ impl Mirror {
             |stream: &Stream| stream.sending.is_none() || stream.known_end() == stream.have;
         let is_at_rest = |stream: &Stream| !stream.is_under_way() && is_sent(stream);
         self.claims.is_empty() && self.streams.iter().all(is_at_rest)
+    }
+
+    /// Whether all who follow have what members of this host have written.
+    pub fn is_sent(&self) -> bool {
+        let mut sending = self.streams.iter().filter_map(|stream| {
+            let sending = stream.sending.as_ref()?;
+            Some(!sending.is_awaited() && sending.sent == stream.have)
+        });
+        sending.all(|is_sent| is_sent)
+    }
+
+    /// From now on packets have no longer payloads than that, 1,032 at least: longer ones do not get through.
+    pub fn limit_payload(&mut self, payload_bytes: usize) {
+        let least = self.config.payload_bytes.min(payload_bytes);
+        self.config.payload_bytes = least.max(PAYLOAD_MIN);
     }
 
     /// What it is about, for people who look for a fault.

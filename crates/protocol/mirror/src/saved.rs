@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use bcl_types::Time;
 
+use crate::following::POSITION_MAX;
 use crate::memory::Memory;
 use crate::mirror::Mirror;
 use crate::names::{Config, Ended, HostId};
@@ -103,6 +104,14 @@ impl Mirror {
     }
 
     fn restore(&mut self, member: u16, saved: &Saved, ended: Ended, memory: &impl Memory) {
+        // A program that ran wild may have written there.
+        let log_bytes = self.config.geometry.log_bytes;
+        let is_sound = saved.have < POSITION_MAX
+            && saved.applied <= saved.have
+            && saved.have - saved.applied <= log_bytes;
+        if !is_sound {
+            return;
+        }
         self.fetching.restore(member, saved);
         let stream = &mut self.streams[usize::from(member)];
         stream.epoch = saved.epoch;

@@ -56,6 +56,8 @@ pub(crate) struct Follow {
     pub source: Option<HostId>,
     /// The source counts on this host.
     pub is_agreed: bool,
+    /// So much there was when it agreed.
+    pub head_then: u64,
     pub retry: Retry,
 }
 
@@ -143,6 +145,14 @@ impl Stream {
             Some(sending) => sending.is_awaited(),
             // What nobody has who is there will not come.
             None => self.is_behind() && self.follow.source.is_some(),
+        }
+    }
+
+    /// Whether all is here that there was when it began to be followed.
+    pub fn has_caught_up(&self) -> bool {
+        match self.follow.source {
+            Some(_) => self.follow.is_agreed && self.have >= self.follow.head_then,
+            None => true,
         }
     }
 

@@ -16,6 +16,8 @@ use super::report::Report;
 use super::say::{Answer, Unheard, Wish, hear, say};
 use super::watching::Watch;
 use crate::error::Error;
+use crate::net::keeping::Keeping;
+use crate::net::places::Places;
 use crate::options::{Geometry, Joining};
 use crate::segment::Segment;
 
@@ -35,6 +37,7 @@ pub struct Host {
     segment: Option<Arc<Segment>>,
     bell: Arc<Bell>,
     secret: Secret,
+    places: Option<Places>,
     guests: Vec<Guest>,
 }
 
@@ -53,11 +56,13 @@ impl Host {
             seat,
             folder,
             secret,
+            places,
         } = joining;
         let Some(bound) = folder.bind_seat(seat)? else {
             return Err(Error::Taken {
                 name: geometry.name,
                 member: seat.member,
+                place: String::new(),
             });
         };
         Ok(Self {
@@ -68,6 +73,7 @@ impl Host {
             segment: None,
             bell,
             secret,
+            places,
             guests: Vec::new(),
         })
     }
@@ -105,11 +111,27 @@ impl Host {
         self.segment = Some(segment);
     }
 
+    /// Where hosts are, if there are others.
+    pub fn places(&self) -> Option<&Places> {
+        self.places.as_ref()
+    }
+
     /// Watches and answers until there is something to do, and does it. False: the program has left.
-    pub fn turn(&mut self, watch: &mut Watch) -> bool {
+    pub fn turn(&mut self, watch: &mut Watch, keeping: &mut Keeping) -> bool {
         watch.look(self);
+        if let (Some(_), Some(segment)) = (&self.places, &self.segment) {
+            // Should it fail, for want of a socket: again in a second.
+            let _ = keeping.look(self, segment);
+        }
         self.answer(&watch.descriptors(), ROUND);
         !is_readable(self.bell.as_fd())
+    }
+
+    /// The program has left.
+    pub fn end(&self, keeping: Keeping) {
+        if let Some(segment) = &self.segment {
+            keeping.end(segment, self.geometry.members);
+        }
     }
 
     /// Answers whoever has come, once something has, or one of the others has something, or the time is over.
@@ -196,7 +218,7 @@ impl Host {
                     return false;
                 }
                 let region = Answer::Region(self.geometry.clone());
-                say(sock, &region, &[segment.as_fd()])
+                say(sock, &region, &segment.descriptors())
             }
             (Wish::Report, Some(segment)) => {
                 let report = Report::of(&self.geometry, segment);

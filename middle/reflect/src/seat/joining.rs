@@ -158,19 +158,15 @@ impl Asked {
 
 fn adopt(ours: &Geometry, theirs: Geometry, fds: Vec<Fd>) -> Result<Segment, Error> {
     if theirs != *ours {
-        return Err(Error::Geometry {
-            name: ours.name.clone(),
-            members: theirs.members,
-            len_bytes: theirs.len_bytes,
-            own_members: ours.members,
-            own_len_bytes: ours.len_bytes,
-        });
+        return Err(ours.differs_from(&theirs));
     }
-    let Some(fd) = fds.into_iter().next() else {
+    let mut fds = fds.into_iter();
+    let (fd, bell) = (fds.next(), fds.next());
+    let Some(fd) = fd.filter(|_| bell.is_some() == ours.is_networked) else {
         let full = std::io::Error::from(Errno::MFILE);
         return Err(Error::system("receiving the region", full));
     };
-    Ok(Segment::adopt(fd, ours)?)
+    Ok(Segment::adopt(fd, bell, ours)?)
 }
 
 fn no_answer(geometry: &Geometry, silent: &[Seat]) -> Error {

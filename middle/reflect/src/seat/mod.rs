@@ -19,11 +19,13 @@ use bcl_types::Cause;
 
 use crate::error::Error;
 use crate::life::{Life, State};
+use crate::net::keeping::Keeping;
+use crate::net::wish;
 use crate::options::Joining;
 use crate::segment::Segment;
-use host::Host;
 use watching::Watch;
 
+pub use host::Host;
 pub use proof::Secret;
 pub use report::{Report, ReportedMember, reports};
 
@@ -48,14 +50,32 @@ impl Seated {
         let mut host = Host::open(joining, Arc::clone(&bell))?;
         let segment = Arc::new(joining::obtain(&host)?);
         host.has(Arc::clone(&segment));
-        let state = State {
-            joined: segment.member(member).0.joined.wrapping_add(1),
-            life: Life::There,
+        let must_fence = !bcl_os::fence::register();
+        let mut keeping = Keeping::default();
+        let joined = match host.places() {
+            None => segment.member(member).0.joined.wrapping_add(1),
+            Some(_) => {
+                let joined = keeping
+                    .look(&host, &segment)
+                    .and_then(|()| wish::become_member(&host, &segment, &mut keeping));
+                match joined {
+                    Ok(joined) => joined,
+                    Err(error) => {
+                        keeping.end(&segment, host.geometry().members);
+                        return Err(error);
+                    }
+                }
+            }
         };
-        segment.enter(member, state, !bcl_os::fence::register());
+        let life = Life::There;
+        let state = State { joined, life };
+        segment.enter(member, state, must_fence);
         let mut watch = Watch::new(Arc::clone(&segment));
         watch.tell_predecessor(&host);
-        let body = move || while host.turn(&mut watch) {};
+        let body = move || {
+            while host.turn(&mut watch, &mut keeping) {}
+            host.end(keeping);
+        };
         let thread = without_signals("bcl-reflect", body).map_err(|source| {
             segment.leave(member, state, state.ended(Cause::Closed));
             Error::system("starting the thread of a region", source)
@@ -67,6 +87,11 @@ impl Seated {
             member,
             state,
         })
+    }
+
+    /// As what this process is the member: how often somebody has joined as it.
+    pub fn joined(&self) -> u32 {
+        self.state.joined
     }
 
     /// Leaves: the others know from the segment, and then hear that the thread has gone.

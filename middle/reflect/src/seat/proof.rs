@@ -42,6 +42,11 @@ impl Secret {
             .derive(&format!("region {role} {asker} {host} {}", self.name)))
     }
 
+    /// What the keys of its packets between hosts are derived from ([REFLECT-8.1]).
+    pub fn of_packets(&self) -> [u8; 32] {
+        self.key.derive(&format!("region packets {}", self.name))
+    }
+
     /// Whether that was said. Takes as long whatever is wrong.
     pub fn is_proved(&self, role: Role, nonces: &Nonces, said: &str) -> bool {
         let expected = self.proof(role, nonces);

@@ -83,11 +83,14 @@ impl Watch {
         self.watched = None;
     }
 
-    /// Who is there beside this member: those after it, then those before it.
+    /// Who is on this host beside this member: those after it, then those before it.
     fn there(&self, own: usize) -> Vec<(u16, State)> {
         let numbered = (0..).zip(self.segment.states());
+        let here = numbered.filter(|(member, state)| {
+            state.life == Life::There && self.segment.host_of(*member) == 0
+        });
         let (mut before, mut after) = (Vec::new(), Vec::new());
-        for (member, state) in numbered.filter(|(_, state)| state.life == Life::There) {
+        for (member, state) in here {
             match usize::from(member).cmp(&own) {
                 std::cmp::Ordering::Less => before.push((member, state)),
                 std::cmp::Ordering::Equal => {}

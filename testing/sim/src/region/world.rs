@@ -329,7 +329,7 @@ impl World {
             Claimed::Denied(_) => {
                 host.members.remove(&member);
             }
-            Claimed::Ours { position } => {
+            Claimed::Ours { position, .. } => {
                 host.memory.begin(member, position);
                 // Before the first, which has the number 0.
                 let last = Write {

@@ -12,7 +12,7 @@ mod shell;
 mod team;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bcl::{JobKey, Nodes};
 use rustix::event::{Timespec, poll};
@@ -52,6 +52,7 @@ pub(crate) fn start(launch: Launch, key: &JobKey) -> Result<Running> {
         is_bound: launch.is_bound,
         patience: launch.patience,
         met: Mutex::new(BTreeMap::new()),
+        begun_on: OnceLock::new(),
     });
     let mut placement = Placement::on(&launch.hosts, launch.map_by);
     let homes = placement.next(launch.processes as usize);
@@ -67,7 +68,7 @@ pub(crate) fn start(launch: Launch, key: &JobKey) -> Result<Running> {
         .collect();
     // A host without a process is not even asked.
     let wanted: BTreeSet<usize> = homes.iter().copied().collect();
-    connect(&mut hosts, &wanted, || {
+    connect(&team, &mut hosts, &wanted, || {
         launch.signals.as_ref().and_then(interrupted)
     })?;
     let sites = hosts
@@ -87,6 +88,7 @@ fn interrupted(signals: &Signals) -> Option<i32> {
 
 /// Joins these hosts, all before the first process is started. A failure here ends all of them.
 fn connect(
+    team: &Team,
     hosts: &mut [RemoteHost],
     wanted: &BTreeSet<usize>,
     mut interrupted: impl FnMut() -> Option<i32>,
@@ -107,5 +109,9 @@ fn connect(
             return Err(Error::Interrupted(signal));
         }
     }
+    let nodes = wanted.iter().map(|number| hosts[*number].node());
+    let nodes = nodes.collect::<Result<Vec<_>>>()?;
+    team.begun_on
+        .get_or_init(|| nodes.into_iter().flatten().collect());
     wanted.iter().try_for_each(|number| hosts[*number].join())
 }

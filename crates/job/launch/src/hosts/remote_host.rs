@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bcl::NodeId;
 use rustix::event::PollFd;
 
 use crate::error::{Error, Result};
@@ -75,6 +76,14 @@ impl RemoteHost {
             return Err(Error::Unreached(text));
         }
         Ok(has_said)
+    }
+
+    /// Its node number, if it has said who it is.
+    pub fn node(&self) -> Result<Option<NodeId>> {
+        let hello = self.link().and_then(Link::hello);
+        hello
+            .map(|hello| self.team.node(self.number, hello))
+            .transpose()
     }
 
     /// Makes one that has said who it is a host of the job.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -64,9 +64,12 @@ impl RemoteProcess {
             is_bound: false,
             patience: PATIENCE,
             met: Mutex::new(BTreeMap::new()),
+            begun_on: OnceLock::new(),
         };
-        let mut there = RemoteHost::new(&Arc::new(team), 0);
+        let team = Arc::new(team);
+        let mut there = RemoteHost::new(&team, 0);
         super::connect(
+            &team,
             std::slice::from_mut(&mut there),
             &BTreeSet::from([0]),
             || None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bcl::{NodeId, Nodes};
@@ -17,7 +17,8 @@ use super::list::Host;
 use super::shell::Shell;
 
 /// Set for each process or host, and not taken over from our environment.
-const OWN_VARIABLES: [&str; 6] = [
+const OWN_VARIABLES: [&str; 7] = [
+    "BCL_HOSTS",
     "BCL_JOB_KEY",
     "BCL_JOB_KEY_FILE",
     "BCL_LAUNCH_FD",
@@ -40,6 +41,8 @@ pub struct Team {
     pub patience: Duration,
     /// What the hosts that were met so far call themselves, and their node numbers.
     pub met: Mutex<BTreeMap<usize, (String, NodeId)>>,
+    /// The node numbers of those that the job begins on.
+    pub begun_on: OnceLock<Vec<NodeId>>,
 }
 
 impl Team {
@@ -66,6 +69,8 @@ impl Team {
         }
         met.insert(number, (hello.host.clone(), node));
         let mut environment = environment_on(node, &self.nodes);
+        let begun_on = self.begun_on.get().filter(|nodes| nodes.len() > 1);
+        environment.extend(begun_on.map(|nodes| hosts_variable(nodes)));
         environment.extend(self.variables.iter().cloned());
         Ok(Begin {
             setting: Setting {
@@ -78,8 +83,8 @@ impl Team {
         })
     }
 
-    /// The node number of a host: as the nodes file says, or its name if that is one, else as the host itself says.
-    fn node(&self, number: usize, hello: &Hello) -> Result<NodeId> {
+    /// The node number of a host that has said who it is: as the nodes file says, or its name if that is one, else as the host itself says.
+    pub fn node(&self, number: usize, hello: &Hello) -> Result<NodeId> {
         let host = &self.hosts[number];
         let by_file = self.nodes.by_name(host.node_name()).map(|node| node.id);
         let by_user = by_file.or_else(|| host.node_name().parse().ok());
@@ -102,6 +107,12 @@ fn check_version(hello: &Hello) -> Result<()> {
             hello.host, hello.version
         ))),
     }
+}
+
+/// Where others of the job may be, for what they share beside messages.
+fn hosts_variable(nodes: &[NodeId]) -> (OsString, OsString) {
+    let numbers: Vec<_> = nodes.iter().map(NodeId::to_string).collect();
+    ("BCL_HOSTS".into(), numbers.join(",").into())
 }
 
 /// What processes on other hosts get of our environment: the `BCL_` variables, their host's number, and the nodes as we know

@@ -5,6 +5,7 @@ mod calls;
 mod coalescing;
 mod connect;
 mod control;
+mod each;
 mod foreign;
 mod holder;
 mod receive;

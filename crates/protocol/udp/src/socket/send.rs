@@ -150,8 +150,9 @@ impl Socket {
         sent
     }
 
-    /// Refused, it is as before, and what is too long is lost.
-    fn permit_fragments(&self, permitted: bool) {
+    /// Whether the network may cut what is sent from now on, where it is too long for a way. Refused, it is as before, and what is too
+    /// long is lost.
+    pub fn permit_fragments(&self, permitted: bool) {
         let way = match permitted {
             true => libc::IP_PMTUDISC_DONT,
             false => libc::IP_PMTUDISC_PROBE,
