@@ -63,21 +63,26 @@ impl Peer {
     }
 
     /// Starts a command of [`command`] and reads the address that it says first.
-    pub fn spawn(mut command: Command) -> Self {
-        let mut child = command.spawn().expect("bcl-peer starts");
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("it is a pipe"));
-        let mut peer = Self {
-            child,
-            input,
-            output,
-            address: "127.0.0.1:1".parse().expect("it is an address"),
-        };
+    pub fn spawn(command: Command) -> Self {
+        let mut peer = Self::of_program(command);
         let line = peer.line();
         peer.address = line
             .parse()
             .unwrap_or_else(|_| panic!("bcl-peer says '{line}' and not its address"));
         peer
+    }
+
+    /// Starts another program that obeys, and has no address.
+    pub fn of_program(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("bcl-peer starts");
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().expect("it is a pipe"));
+        Self {
+            child,
+            input,
+            output,
+            address: "127.0.0.1:1".parse().expect("it is an address"),
+        }
     }
 
     /// Process number.

@@ -93,7 +93,7 @@ impl Lab {
         let there = self.cluster.host(host);
         let mut command = there.command(program("bcl-peer"));
         command.args(role);
-        prepare(&mut command, &self.folder.join(host.to_string()));
+        prepare(&mut command, &self.folder(host));
         command.env("BCL_NODE", there.address.to_string());
         match self.agents.get(&host) {
             Some(agent) => command
@@ -107,6 +107,11 @@ impl Lab {
         command
     }
 
+    /// The folder in which processes of a host meet.
+    pub fn folder(&self, host: usize) -> PathBuf {
+        self.folder.join(host.to_string())
+    }
+
     /// A helper program on a host.
     pub fn start(&self, host: usize, role: &[&str]) -> Peer {
         Peer::spawn(self.command(host, role))
@@ -114,7 +119,7 @@ impl Lab {
 
     /// The counters of a helper program on that host, as its port has shown them last.
     pub fn stat(&self, host: usize, of: &Peer) -> Attached {
-        let folder = Folder::open(self.folder.join(host.to_string())).expect("the folder is there");
+        let folder = Folder::open(self.folder(host)).expect("the folder is there");
         attach(&folder, of.address).expect("the port shows its counters")
     }
 

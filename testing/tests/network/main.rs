@@ -11,6 +11,7 @@ mod killed;
 mod lab;
 mod own_network;
 mod refused;
+mod regions;
 mod remade;
 mod silence;
 mod told;

@@ -1,0 +1,251 @@
+//! Reflective memory between hosts, on a network that loses packets, with processes that die, stop and come again.
+
+use std::collections::BTreeSet;
+use std::net::UdpSocket;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use bcl_testing::netns::Faults;
+use bcl_testing::peer::{Peer, prepare, program};
+
+use crate::lab::Lab;
+
+const LEN_BYTES: u64 = 1 << 20;
+/// Longer than a host may be silent.
+const SILENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Hosts with so many members each: the first has the first of them.
+struct World {
+    lab: Lab,
+    each: usize,
+    members: Vec<Option<Peer>>,
+}
+
+impl World {
+    fn new(hosts: usize, each: usize) -> Option<Self> {
+        let lab = Lab::new(hosts)?;
+        let number = hosts * each;
+        let mut world = Self {
+            lab,
+            each,
+            members: (0..number).map(|_| None).collect(),
+        };
+        let all: Vec<usize> = (0..number).collect();
+        world.join(&all);
+        Some(world)
+    }
+
+    fn host_of(&self, member: usize) -> usize {
+        member / self.each
+    }
+
+    /// Starts these, and waits until all know all that are there.
+    fn join(&mut self, members: &[usize]) {
+        for member in members {
+            let started = self.start(*member);
+            self.members[*member] = Some(started);
+        }
+        for member in members {
+            let said = self.peer(*member).line();
+            assert_eq!(said, "joined", "member {member}");
+        }
+        for member in members {
+            self.until_all_know(*member, "there");
+        }
+    }
+
+    fn start(&self, member: usize) -> Peer {
+        let host = self.host_of(member);
+        let cluster = &self.lab.cluster;
+        let mut command = cluster.host(host).command(program("bcl-member"));
+        prepare(&mut command, &self.lab.folder(host));
+        let addresses = (0..cluster.len()).map(|host| cluster.host(host).address.to_string());
+        let addresses: Vec<_> = addresses.collect();
+        command
+            .args([member.to_string(), self.members.len().to_string()])
+            .arg(LEN_BYTES.to_string())
+            .arg(addresses.join(","))
+            .arg(&addresses[host]);
+        Peer::of_program(command)
+    }
+
+    fn peer(&mut self, member: usize) -> &mut Peer {
+        self.members[member].as_mut().expect("it is there")
+    }
+
+    fn there(&self) -> Vec<usize> {
+        let all = 0..self.members.len();
+        all.filter(|member| self.members[*member].is_some())
+            .collect()
+    }
+
+    fn until_all_know(&mut self, member: usize, life: &str) {
+        for other in self.there() {
+            let question = format!("life {member}");
+            until(
+                &format!("member {other} knows that {member} is {life}"),
+                || self.peer(other).ask(&question).contains(life),
+            );
+        }
+    }
+
+    fn kill(&mut self, members: &[usize]) {
+        for member in members {
+            self.peer(*member).kill();
+            self.members[*member] = None;
+        }
+    }
+
+    /// All of these write at the same time.
+    fn storm(&mut self, members: &[usize], writes: u64, seed: u64) {
+        self.begin_storm(members, writes, seed);
+        self.end_storm(members);
+    }
+
+    fn begin_storm(&mut self, members: &[usize], writes: u64, seed: u64) {
+        for member in members {
+            self.peer(*member).order(&format!("storm {writes} {seed}"));
+        }
+    }
+
+    fn end_storm(&mut self, members: &[usize]) {
+        for member in members {
+            assert_eq!(self.peer(*member).line(), "ok", "member {member}");
+        }
+    }
+
+    /// Until all have what each has written, and then all regions are the same.
+    fn is_the_same_everywhere(&mut self) {
+        let there = self.there();
+        for member in &there {
+            let reached = format!("reached {}", there.len());
+            assert_eq!(self.peer(*member).ask(&reached), "ok", "member {member}");
+        }
+        let hashes: BTreeSet<String> = there
+            .iter()
+            .map(|member| self.peer(*member).ask("hash"))
+            .collect();
+        assert_eq!(hashes.len(), 1, "regions differ: {hashes:?}");
+    }
+
+    fn inject(&mut self, percent: u32) {
+        for host in 0..self.lab.cluster.len() {
+            let faults = Faults::loss(percent * 10_000, host as u64 + 1);
+            self.lab
+                .cluster
+                .inject(host, &faults)
+                .expect("the injector works");
+        }
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}: not within {PATIENCE:?}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn eight_hosts_have_the_same_though_packets_are_lost_and_members_die_and_come_again() {
+    let Some(mut world) = World::new(8, 1) else {
+        return;
+    };
+    world.inject(5);
+    let all: Vec<usize> = (0..8).collect();
+    world.storm(&all, 2000, 1);
+    world.is_the_same_everywhere();
+    // One is killed while all write, and comes again.
+    world.begin_storm(&all[..7], 2000, 2);
+    world.kill(&[7]);
+    world.end_storm(&all[..7]);
+    world.until_all_know(7, "Gone");
+    world.is_the_same_everywhere();
+    world.join(&[7]);
+    world.is_the_same_everywhere();
+    world.storm(&all, 500, 3);
+    world.is_the_same_everywhere();
+    let lost = world.lab.cluster.tally(0).expect("it tells").lost;
+    assert!(lost > 100, "{lost} packets were lost");
+}
+
+#[test]
+fn another_process_of_the_host_goes_on_when_the_one_that_kept_the_region_is_killed() {
+    let Some(mut world) = World::new(2, 3) else {
+        return;
+    };
+    world.inject(1);
+    // The first of a host has kept it, then whoever was the first to see its end.
+    for (round, victim) in [(1, 0), (2, 1)] {
+        let others: Vec<usize> = world
+            .there()
+            .into_iter()
+            .filter(|member| *member != victim)
+            .collect();
+        world.begin_storm(&others, 2000, round);
+        sleep(Duration::from_millis(50));
+        world.kill(&[victim]);
+        world.end_storm(&others);
+        world.until_all_know(victim, "Killed");
+        assert_eq!(world.peer(3).ask("life 2"), "there");
+        world.is_the_same_everywhere();
+    }
+    world.join(&[0, 1]);
+    world.storm(&[0, 1, 2, 3, 4, 5], 1000, 3);
+    world.is_the_same_everywhere();
+}
+
+#[test]
+fn a_host_that_was_cut_off_or_stopped_is_missed_and_catches_up() {
+    let Some(mut world) = World::new(3, 1) else {
+        return;
+    };
+    let all = [0, 1, 2];
+    world.storm(&all, 500, 1);
+    world.lab.cluster.cut(2).expect("the cable can be pulled");
+    world.storm(&all, 3000, 2);
+    sleep(SILENCE);
+    assert!(world.peer(0).ask("life 2").contains("Vanished"));
+    world
+        .lab
+        .cluster
+        .mend(2)
+        .expect("the cable can be plugged in");
+    world.until_all_know(2, "there");
+    world.until_all_know(0, "there");
+    world.is_the_same_everywhere();
+
+    world.peer(1).stop();
+    world.storm(&[0, 2], 3000, 3);
+    sleep(SILENCE);
+    assert!(world.peer(0).ask("life 1").contains("Vanished"));
+    world.peer(1).signal(libc::SIGCONT);
+    world.until_all_know(1, "there");
+    world.storm(&all, 500, 4);
+    world.is_the_same_everywhere();
+}
+
+#[test]
+fn what_others_send_to_the_port_changes_nothing() {
+    let Some(mut world) = World::new(2, 1) else {
+        return;
+    };
+    let to = world.lab.cluster.host(1).address;
+    let garbage = world
+        .lab
+        .cluster
+        .host(0)
+        .enter(|| UdpSocket::bind("0.0.0.0:0"));
+    let garbage = garbage.expect("it is entered").expect("there is a port");
+    world.begin_storm(&[0, 1], 2000, 1);
+    // Where the region is, an outsider does not know, and so sends to all ports it can have.
+    for port in 28_192..=32_735_u16 {
+        let mut bytes = [0_u8; 200];
+        bytes[..4].copy_from_slice(&[b'B', b'R', 1, (port % 18) as u8]);
+        let _ = garbage.send_to(&bytes, (to, port));
+    }
+    world.end_storm(&[0, 1]);
+    world.is_the_same_everywhere();
+}
