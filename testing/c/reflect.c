@@ -34,6 +34,12 @@ static void what_cannot_be_is_refused(void) {
     REFUSED(BCL_ERR_CONFIGURATION, bcl_reflect_join("x", 8, 0, 0, NULL, &region));
     REFUSED(BCL_ERR_INVALID, bcl_reflect_join("test", LEN, MEMBERS + 1, MEMBERS, NULL, &region));
     REFUSED(BCL_ERR_BUSY, bcl_reflect_join("test", LEN, MEMBERS, 0, NULL, &region));
+    REFUSED(BCL_ERR_INVALID, bcl_reflect_join_hosts("x", 8, 1, 0, NULL, NULL, NULL, &region));
+    REFUSED(BCL_ERR_INVALID, bcl_reflect_join_hosts("x", 8, 1, 0, "127.0.0.1,here", NULL, NULL, &region));
+    REFUSED(BCL_ERR_INVALID, bcl_reflect_join_hosts("x", 8, 1, 0, "127.0.0.1", "there", NULL, &region));
+    REFUSED(BCL_ERR_CONFIGURATION, bcl_reflect_join_hosts("x", 8, 1, 0, "192.0.2.1,192.0.2.2", NULL, NULL, &region));
+    REFUSED(BCL_ERR_INVALID, bcl_reflect_written(one, NULL));
+    REFUSED(BCL_ERR_INVALID, bcl_reflect_wait_reached(one, 0, 70000, NULL, 0));
     CHECK(region == NULL);
     REFUSED(BCL_ERR_INVALID, bcl_reflect_write(one, LEN - 1, "ab", 2));
     REFUSED(BCL_ERR_INVALID, bcl_reflect_write(one, UINT64_MAX, "ab", 2));
@@ -127,6 +133,30 @@ static void leaving_ends_waits(void) {
     REFUSED(BCL_ERR_INVALID, bcl_reflect_leave(NULL));
 }
 
+static void hosts_have_it_too(void) {
+    const char *hosts = "127.0.8.1,127.0.8.2", *addresses[2] = {"127.0.8.1", "127.0.8.2"};
+    bcl_options options = BCL_OPTIONS_INIT;
+    char folders[2][32] = {"/tmp/bcl-c-XXXXXX", "/tmp/bcl-c-XXXXXX"};
+    bcl_reflect *regions[2];
+    uint64_t position = 0, value = 0;
+    uint32_t member, reached = 0;
+    for (member = 0; member < 2; member++) {
+        CHECK(mkdtemp(folders[member]) != NULL);
+        options.folder = folders[member];
+        CHECK(bcl_reflect_join_hosts("hosts", LEN, 2, member, hosts, addresses[member], &options, &regions[member]) == 0);
+    }
+    options.folder = folders[0];
+    REFUSED(BCL_ERR_BUSY, bcl_reflect_join_hosts("hosts", LEN, 2, 1, hosts, addresses[0], &options, &one));
+    CHECK(strstr(bcl_last_error(), "127.0.8.2") != NULL);
+    CHECK(bcl_reflect_store(regions[0], 64, 7) == 0);
+    CHECK(bcl_reflect_written(regions[0], &position) == 0 && position > 0);
+    CHECK(bcl_reflect_wait_reached(regions[0], position, 2, &reached, 10000) == 1 && reached == 2);
+    CHECK(bcl_reflect_load(regions[1], 64, &value) == 0 && value == 7);
+    CHECK(bcl_reflect_wait_reached(regions[0], position + 1, 2, &reached, 20) == 0 && reached == 1);
+    for (member = 0; member < 2; member++)
+        CHECK(bcl_reflect_leave(regions[member]) == 0 && rmdir(folders[member]) == 0);
+}
+
 int main(void) {
     check_at_most(60);
     one = joined(0);
@@ -136,5 +166,6 @@ int main(void) {
     a_wait_sleeps_until_then();
     deaths_are_news();
     leaving_ends_waits();
+    hosts_have_it_too();
     return check_summary();
 }

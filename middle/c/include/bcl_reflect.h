@@ -7,8 +7,8 @@
  *         || bcl_reflect_memory(region, &memory, NULL) != 0)
  *         fprintf(stderr, "%s\n", bcl_last_error());
  *
- * Members are processes of one job and, in this version, of one node. A member reads with plain loads and writes by calls; what it
- * writes the others find at the same offset. Nobody takes a lock. As in SCRAMNet, the writes of one member are seen in order, and
+ * Members are processes of one job, on one host or on several. A member reads with plain loads and writes by calls; what it
+ * writes the others find at the same offset: those of its host at once, those of others as soon as the network has brought it there. Nobody takes a lock. As in SCRAMNet, the writes of one member are seen in order, and
  * members that write to the same word at the same time are not ordered. Part of libbcl, and used beside bcl.h, whose errors,
  * options and sentences it has.
  *
@@ -17,8 +17,11 @@
  * OWNERSHIP. What is written is copied. The memory that is read belongs to the region, and is there until it is left. Strings and
  * structures are not kept.
  *
- * BLOCKING. bcl_reflect_join takes as long as others need who are just making the region, at most 5 seconds, and
- * bcl_reflect_wait as long as it is told to. No other call blocks.
+ * BLOCKING. bcl_reflect_join takes as long as others need who are just making the region, at most 5 seconds; between hosts a second if
+ * one of them does not answer, and until what was written is here. bcl_reflect_wait and bcl_reflect_wait_reached take as long as they are
+ * told to. Between hosts bcl_reflect_write and bcl_reflect_store wait while others take more slowly than this member writes, which ends when
+ * they do or are missed (3 seconds), and bcl_reflect_leave of the last member of a host until others have what was written there, 3 seconds at
+ * most. No other call blocks.
  *
  * THREADS. Any number of threads may use a region. Cancellation and fork are as of ports, in bcl.h: in a child the region belongs to the
  * parent, and its memory can be read only.
@@ -60,6 +63,16 @@ int bcl_reflect_join(const char *name, uint64_t len, uint32_t members, uint32_t 
                      bcl_reflect **region);
 
 /**
+ * The same for a region of several hosts: `hosts` is their addresses, IPv4 or IPv6, separated by commas, the own among them or not, and
+ * `address` the one that the others know this host by; NULL if only one of `hosts` is an address of this machine.
+ *
+ * In a job of `bcl run --hosts`, bcl_reflect_join does so by itself (BCL_HOSTS, BCL_NODE). The hosts exchange UDP datagrams at ports from
+ * 28192 to 32735, which the job's key authenticates. [REFLECT-8] BCL_ERR_SYSTEM: also if no such port can be had.
+ */
+int bcl_reflect_join_hosts(const char *name, uint64_t len, uint32_t members, uint32_t member, const char *hosts,
+                           const char *address, const bcl_options *options, bcl_reflect **region);
+
+/**
  * Leaves a region. What was written stays for as long as others are there; they learn that this member has left. Threads in
  * bcl_reflect_wait return with BCL_ERR_CLOSED, and no thread may begin a call on the region after this. [REFLECT-1.4]
  */
@@ -79,7 +92,12 @@ int bcl_reflect_member(bcl_reflect *region, uint32_t *member, uint32_t *members)
  */
 int bcl_reflect_memory(bcl_reflect *region, const void **memory, uint64_t *len);
 
-/** Writes `len` bytes. Returns when the members of this node see them. BCL_ERR_INVALID beyond the end. [REFLECT-3.3] */
+/**
+ * Writes `len` bytes. Returns when the members of this host see them. BCL_ERR_INVALID beyond the end. [REFLECT-3.3]
+ *
+ * Between hosts also BCL_ERR_UNREACHABLE, if the process that sends for all of this host is stopped, and BCL_ERR_BUSY, if another process has
+ * become this member on another host while that could not be reached; with these a part may have been written.
+ */
 int bcl_reflect_write(bcl_reflect *region, uint64_t offset, const void *data, size_t len);
 
 /** Writes the word of 8 bytes at `offset`, a multiple of 8: what to tell others with that something has been written. */
@@ -98,6 +116,17 @@ int bcl_reflect_read(bcl_reflect *region, uint64_t offset, void *data, size_t le
  * of which bcl_reflect_news has not told yet. Polls without a system call, and sleeps if nothing comes. [REFLECT-4]
  */
 int bcl_reflect_wait(bcl_reflect *region, uint64_t offset, uint64_t value_before, uint64_t *value, int timeout_ms);
+
+/** Stores where what this member has written ends so far: what to wait for with bcl_reflect_wait_reached. 0 in a region of one host. */
+int bcl_reflect_written(bcl_reflect *region, uint64_t *position);
+
+/**
+ * Waits until so many members, this one among them, have all that this one had written at `position`; 0 is all that are known to be
+ * there, and who ends meanwhile is not waited for. Stores at `reached`, which may be NULL, how many have it.
+ *
+ * `timeout_ms` negative: for ever. Returns 1 if those are enough, 0 if the time is over. Errors as of bcl_reflect_write. [REFLECT-9.3]
+ */
+int bcl_reflect_wait_reached(bcl_reflect *region, uint64_t position, uint32_t members, uint32_t *reached, int timeout_ms);
 
 /* ----------------------------------------------------------------------------------------------- members */
 

@@ -1,6 +1,7 @@
 //! The calls of `bcl_reflect.h`.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,8 +41,8 @@ fn refused(error: Error) -> Failure {
         Error::Memory(memory) => return PortError::from(memory).into(),
         Error::InvalidArgument(_) | Error::Geometry { .. } => code::INVALID,
         Error::Configuration(_) => code::CONFIGURATION,
-        Error::Taken { .. } => code::BUSY,
-        Error::NoAnswer { .. } => code::UNREACHABLE,
+        Error::Taken { .. } | Error::Usurped => code::BUSY,
+        Error::NoAnswer { .. } | Error::NotKept { .. } => code::UNREACHABLE,
         Error::Left => code::CLOSED,
         Error::Forked => code::FORKED,
         _ if error.is_for_want_of_descriptors() => code::NO_DESCRIPTORS,
@@ -98,27 +99,87 @@ pub unsafe extern "C" fn bcl_reflect_join(
     options: *const COptions,
     region: *mut *mut CRegion,
 ) -> c_int {
-    Bcl::status("bcl_reflect_join", || {
-        // SAFETY: by the contract of the header.
-        let (place, name) = unsafe { (out(region, "region")?, string(name, "name")?) };
-        // SAFETY: by the contract of the header.
-        let (settings, one_thread) = unsafe { settings(options) }?;
-        let mut joining = Options::new(name, len);
-        if members != 0 {
-            joining = joining
-                .members(small(members, "members")?)
-                .member(small(member, "member")?);
-        }
-        if let Some(folder) = settings.folder {
-            joining = joining.folder(folder);
-        }
-        if let Some(key) = settings.key {
-            joining = joining.key(key);
-        }
-        let region = joining.join().map_err(refused)?;
-        place.put(CRegion::open(Joined(Arc::new(region)), one_thread));
-        Ok(())
+    // SAFETY: by the contract of the header.
+    Bcl::status("bcl_reflect_join", || unsafe {
+        join(name, len, (members, member), options, region, Ok)
     })
+}
+
+/// `bcl_reflect_join_hosts`
+///
+/// # Safety
+/// As in `bcl_reflect.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_reflect_join_hosts(
+    name: *const c_char,
+    len: u64,
+    members: u32,
+    member: u32,
+    hosts: *const c_char,
+    address: *const c_char,
+    options: *const COptions,
+    region: *mut *mut CRegion,
+) -> c_int {
+    Bcl::status("bcl_reflect_join_hosts", || {
+        // SAFETY: by the contract of the header.
+        let hosts = unsafe { string(hosts, "hosts") }?;
+        let hosts = hosts.split(',').map(|text| ip(text, "hosts"));
+        let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
+        let address = match address.is_null() {
+            true => None,
+            // SAFETY: by the contract of the header.
+            false => Some(ip(unsafe { string(address, "address") }?, "address")?),
+        };
+        let on_hosts = |joining: Options| {
+            let joining = joining.hosts(hosts);
+            Ok(match address {
+                Some(address) => joining.address(address),
+                None => joining,
+            })
+        };
+        // SAFETY: by the contract of the header.
+        unsafe { join(name, len, (members, member), options, region, on_hosts) }
+    })
+}
+
+/// # Safety
+/// As in `bcl_reflect.h`.
+unsafe fn join(
+    name: *const c_char,
+    len: u64,
+    (members, member): (u32, u32),
+    options: *const COptions,
+    region: *mut *mut CRegion,
+    complete: impl FnOnce(Options) -> Result<Options, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: by the contract of the header.
+    let (place, name) = unsafe { (out(region, "region")?, string(name, "name")?) };
+    // SAFETY: by the contract of the header.
+    let (settings, one_thread) = unsafe { settings(options) }?;
+    let mut joining = complete(Options::new(name, len))?;
+    if members != 0 {
+        joining = joining
+            .members(small(members, "members")?)
+            .member(small(member, "member")?);
+    }
+    if let Some(folder) = settings.folder {
+        joining = joining.folder(folder);
+    }
+    if let Some(key) = settings.key {
+        joining = joining.key(key);
+    }
+    let region = joining.join().map_err(refused)?;
+    place.put(CRegion::open(Joined(Arc::new(region)), one_thread));
+    Ok(())
+}
+
+fn ip(text: &str, argument: &str) -> Result<IpAddr, Failure> {
+    let wrong = |_| {
+        Failure::invalid(format!(
+            "{argument}: '{text}' is no address: write it as 10.0.0.1 or 2001:db8::1"
+        ))
+    };
+    text.trim().parse().map_err(wrong)
 }
 
 /// `bcl_reflect_leave`
@@ -285,6 +346,52 @@ pub unsafe extern "C" fn bcl_reflect_wait(
                 ),
             )),
         }
+    })
+}
+
+/// `bcl_reflect_written`
+///
+/// # Safety
+/// As in `bcl_reflect.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_reflect_written(region: *mut CRegion, position: *mut u64) -> c_int {
+    Bcl::hot_status("bcl_reflect_written", || {
+        // SAFETY: by the contract of the header.
+        unsafe {
+            let place = out(position, "position")?;
+            place.put(with(region, |region| Ok(region.written()))?);
+        }
+        Ok(())
+    })
+}
+
+/// `bcl_reflect_wait_reached`
+///
+/// # Safety
+/// As in `bcl_reflect.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_reflect_wait_reached(
+    region: *mut CRegion,
+    position: u64,
+    members: u32,
+    reached: *mut u32,
+    timeout_ms: c_int,
+) -> c_int {
+    Bcl::hot_number("bcl_reflect_wait_reached", || {
+        let wanted = match members {
+            0 => None,
+            members => Some(small(members, "members")?),
+        };
+        // SAFETY: by the contract of the header.
+        let handle = unsafe { CRegion::check(region) }?;
+        // As of bcl_reflect_wait.
+        let region = handle.with(|joined| Ok(Arc::clone(&joined.0)))?;
+        let timeout = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+        let found = region.wait_until_reached(position, wanted, timeout);
+        let found = found.map_err(refused)?;
+        // SAFETY: by the contract of the header.
+        unsafe { put_if_wanted(reached, "reached", found.members.into()) }?;
+        Ok(found.is_enough.into())
     })
 }
 

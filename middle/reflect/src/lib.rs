@@ -36,5 +36,5 @@ pub use life::{Life, News};
 pub use net::writing::Reached;
 pub use options::{MEMBERS_MAX, NAME_MAX_BYTES, Options, REGION_MAX_BYTES};
 pub use region::Region;
-pub use seat::{Report, ReportedMember, reports};
+pub use seat::{Report, ReportedMember, ReportedNetwork, reports};
 pub use wait::Waited;

@@ -232,6 +232,11 @@ impl Mirror {
         self.counts
     }
 
+    /// How far a member's log is known to reach.
+    pub fn head(&self, member: u16) -> u64 {
+        self.streams[usize::from(member)].head
+    }
+
     /// Other hosts that have the region.
     pub fn hosts(&self) -> impl Iterator<Item = (HostId, SocketAddr)> + '_ {
         self.peers.iter().map(|(host, peer)| (*host, peer.address))

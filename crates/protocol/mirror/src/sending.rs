@@ -128,6 +128,8 @@ impl Mirror {
         sending.has_followers = floor.is_some();
         match floor {
             Some(floor) => {
+                // Sent by the process before, which has ended.
+                sending.sent = sending.sent.max(floor.min(stream.have));
                 sending.on_floor(floor.min(sending.sent), now, packet, log_bytes);
                 memory.set_floor(member, self.fetching.kept_from(member, floor));
             }

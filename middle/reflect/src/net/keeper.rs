@@ -17,14 +17,14 @@ use super::local::{Locals, state_of};
 use super::memory::KeptMemory;
 use super::now;
 use super::places::{Places, candidates, ports_of};
-use super::shared::{HOSTS_MAX, log_bytes};
+use super::shared::log_bytes;
 use crate::error::Error;
 use crate::life::{Life, State};
 use crate::seat::Host;
 use crate::segment::Segment;
 
 /// To how many others a host sends by itself.
-const FAN_OUT: usize = 16;
+pub const FAN_OUT: usize = 16;
 /// How long others are looked for.
 const PATIENCE: Span = Span::from_ms(1000);
 /// Header of a packet.
@@ -38,6 +38,9 @@ const BATCHES: usize = 64;
 const LOOK: Span = Span::from_ms(1);
 /// Where the kernel gives no fence for others, what is written may be noticed so late.
 const UNFENCED: Span = Span::from_ms(10);
+
+/// How often people are told anew how it goes.
+const TOLD: Span = Span::from_ms(100);
 
 /// Values of the word that says whether to stop.
 pub const STOP_AT_ONCE: u32 = 1;
@@ -108,12 +111,14 @@ impl Keeper {
         let round = Round {
             segment: &segment,
             memory: &memory,
+            members,
             mirror,
             locals,
             socket,
             buffers: Buffers::new(),
             out: Outgoing::default(),
             unsent: 0,
+            told_at: Time(0),
         };
         round.run(stop);
     }
@@ -148,14 +153,12 @@ fn payload_bytes(socket: &Socket, places: &Places) -> usize {
 }
 
 fn before(segment: &Segment, members: u16, ended: Vec<bcl_mirror::Ended>) -> Before {
-    let hosts = segment.common().hosts.load(Ordering::Acquire) as usize;
-    let lines = (0..hosts.min(HOSTS_MAX)).map(|index| segment.host_line(index));
     Before {
         logs: (0..members)
             .map(|member| segment.book(member).kept.load())
             .collect(),
         ended,
-        hosts: lines.filter_map(|line| line.load()).collect(),
+        hosts: super::report::hosts(segment),
     }
 }
 
@@ -175,6 +178,7 @@ fn forget_the_lost(segment: &Segment, members: u16, before: &Before) {
 struct Round<'a> {
     segment: &'a Segment,
     memory: &'a KeptMemory<'a>,
+    members: u16,
     mirror: Mirror,
     locals: Locals,
     socket: Socket,
@@ -182,6 +186,7 @@ struct Round<'a> {
     out: Outgoing,
     /// To so many of its addresses the last packet has still to go.
     unsent: usize,
+    told_at: Time,
 }
 
 impl Round<'_> {
@@ -203,6 +208,10 @@ impl Round<'_> {
             self.transmit();
             self.locals
                 .tell_who_has(&self.mirror, self.memory, self.segment);
+            if now.since(self.told_at) >= TOLD {
+                self.told_at = now;
+                self.tell_people();
+            }
             match stop.load(Ordering::Acquire) {
                 0 => {}
                 STOP_AND_DRAIN => {
@@ -279,6 +288,24 @@ impl Round<'_> {
                         .store(theirs.members.into(), Ordering::Release);
                 }
             }
+        }
+    }
+
+    fn tell_people(&self) {
+        let counts = self.mirror.counts();
+        let packets = [
+            counts.sent,
+            counts.repaired,
+            counts.relayed,
+            counts.forged + counts.foreign,
+        ];
+        for (word, count) in self.segment.common().packets.iter().zip(packets) {
+            word.store(count, Ordering::Relaxed);
+        }
+        for member in 0..self.members {
+            let answered = &self.segment.book(member).answered;
+            let head = self.mirror.head(member);
+            answered.known_head.store(head, Ordering::Relaxed);
         }
     }
 

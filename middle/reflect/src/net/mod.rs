@@ -12,6 +12,7 @@ pub mod keeping;
 mod local;
 mod memory;
 pub mod places;
+pub mod report;
 pub mod shared;
 pub mod wish;
 pub mod writing;

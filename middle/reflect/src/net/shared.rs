@@ -40,8 +40,8 @@ pub struct Common {
     /// How many hosts are written down.
     pub hosts: AtomicU32,
     pub refused_bytes: AtomicU64,
-    /// For people: see [`crate::seat::Report`].
-    pub traffic: [AtomicU64; 4],
+    /// Packets, for people: sent, sent again, passed on, refused.
+    pub packets: [AtomicU64; 4],
     /// The region is being fetched anew.
     pub fetches: AtomicU32,
 }
@@ -77,6 +77,8 @@ pub struct Answered {
     pub holder: AtomicU64,
     /// As what it may write, by how often the member was joined as; 0 if it may not.
     pub writer: AtomicU64,
+    /// How far the log of a member of another host is known to reach, for people.
+    pub known_head: AtomicU64,
 }
 
 /// What this host has of a member's log and partition.

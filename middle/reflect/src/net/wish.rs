@@ -5,7 +5,7 @@ use std::time::Duration;
 use bcl_os::sync::Ordering;
 
 use super::writing::{request, sleep_unless};
-use super::{keeping, keeping::Keeping};
+use super::{keeping, keeping::Keeping, report};
 use crate::error::Error;
 use crate::options::Geometry;
 use crate::seat::Host;
@@ -73,16 +73,10 @@ fn looked_after(
 
 fn taken(segment: &Segment, geometry: &Geometry, member: u16) -> Error {
     let holder = segment.book(member).answered.holder.load(Ordering::Relaxed);
-    let hosts = (0..segment.common().hosts.load(Ordering::Acquire) as usize)
-        .take(super::shared::HOSTS_MAX)
-        .filter_map(|index| segment.host_line(index).load());
-    let mut holders = hosts.filter(|(host, _)| host.0 == holder);
-    let place = holders
-        .next()
-        .map(|(_, address)| format!(" on {}", address.ip()));
+    let place = report::place_of(holder, &report::hosts(segment));
     Error::Taken {
         name: geometry.name.clone(),
         member,
-        place: place.unwrap_or_default(),
+        place: place.map_or_else(String::new, |place| format!(" on {place}")),
     }
 }

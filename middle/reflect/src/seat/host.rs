@@ -221,7 +221,7 @@ impl Host {
                 say(sock, &region, &segment.descriptors())
             }
             (Wish::Report, Some(segment)) => {
-                let report = Report::of(&self.geometry, segment);
+                let report = Report::of(&self.geometry, segment, self.places.as_ref());
                 say(sock, &Answer::Report(report), &[])
             }
             // Who is not marked is not asked, and the report can wait.

@@ -27,7 +27,7 @@ use watching::Watch;
 
 pub use host::Host;
 pub use proof::Secret;
-pub use report::{Report, ReportedMember, reports};
+pub use report::{Report, ReportedMember, ReportedNetwork, reports};
 
 /// A member of a region, and its thread.
 #[derive(Debug)]

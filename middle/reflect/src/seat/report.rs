@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::say::{Answer, Unheard, Wish, hear, say};
 use crate::error::Error;
 use crate::life::Life;
+use crate::net;
+use crate::net::places::Places;
 use crate::options::Geometry;
 use crate::segment::Segment;
 
@@ -27,6 +29,34 @@ pub struct Report {
     pub len_bytes: u64,
     /// Those that have been there.
     pub known: Vec<ReportedMember>,
+    /// What there is between hosts, if others have it too.
+    #[serde(default)]
+    pub network: Option<ReportedNetwork>,
+}
+
+/// What there is to tell of a region between hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedNetwork {
+    /// This host.
+    pub address: String,
+    /// Others that have the region.
+    pub others: Vec<String>,
+    /// The process that sends and receives for all members of this host; 0 if there is none just now.
+    pub kept_by: u32,
+    /// When it last did something: more than half a second ago, it is stopped.
+    pub ran_before_ms: u64,
+    /// The region is being fetched from others, after too much was missed.
+    pub is_fetched: bool,
+    /// How a packet gets to all.
+    pub way: String,
+    /// Packets of what members of this host wrote, sent once,
+    pub packets_sent: u64,
+    /// and again because they were lost.
+    pub packets_sent_again: u64,
+    /// Those of others that were passed on.
+    pub packets_passed_on: u64,
+    /// Those that came and were not of this region and key.
+    pub packets_refused: u64,
 }
 
 /// A member of it.
@@ -42,10 +72,21 @@ pub struct ReportedMember {
     pub is_there: bool,
     /// If not, why.
     pub ended: Option<String>,
+    /// The host that it is, or was, on, if not on this one.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// Of a member of this host: how much of what it wrote the slowest of the others has not. Of another host's: how much of what it
+    /// wrote is not here.
+    #[serde(default)]
+    pub behind_bytes: Option<u64>,
 }
 
 impl Report {
-    pub(super) fn of(geometry: &Geometry, segment: &Segment) -> Self {
+    pub(super) fn of(geometry: &Geometry, segment: &Segment, places: Option<&Places>) -> Self {
+        let hosts = match places {
+            Some(_) => net::report::hosts(segment),
+            None => Vec::new(),
+        };
         let one = |member: u16| {
             let (state, pid) = segment.member(member);
             let ended = match state.life {
@@ -60,6 +101,8 @@ impl Report {
                 joined: state.joined,
                 is_there: ended.is_none(),
                 ended,
+                host: net::report::place_of(segment.host_of(member), &hosts),
+                behind_bytes: places.map(|_| net::report::behind_bytes(segment, member)),
             })
         };
         Self {
@@ -67,6 +110,7 @@ impl Report {
             members: geometry.members,
             len_bytes: geometry.len_bytes,
             known: (0..geometry.members).filter_map(one).collect(),
+            network: places.map(|places| net::report::network(segment, places, &hosts)),
         }
     }
 }
