@@ -504,10 +504,13 @@ fn processes_on_two_hosts_exchange_addresses_and_messages() {
 const LONG: usize = 300_000;
 
 /// Namespaces share files, and hosts do not.
-fn options_as_on_a_host_of_its_own() -> PortOptions {
+fn folder_as_on_a_host_of_its_own() -> std::path::PathBuf {
     let variable = |name: &str| std::env::var(name).unwrap();
-    let folder = std::path::Path::new(&variable("BCL_DIR")).join(variable("BCL_NODE"));
-    Port::options().folder(folder)
+    std::path::Path::new(&variable("BCL_DIR")).join(variable("BCL_NODE"))
+}
+
+fn options_as_on_a_host_of_its_own() -> PortOptions {
+    Port::options().folder(folder_as_on_a_host_of_its_own())
 }
 
 fn addresses(job: &mut Job, port: &Port) -> Vec<bcl::Address> {
@@ -618,4 +621,54 @@ fn an_exchange_with_one_on_another_host_that_has_left_fails_at_once() {
     if job.rank() != 3 {
         assert!(job.exchange(b"anybody?").is_err());
     }
+}
+
+#[test]
+fn the_processes_of_a_job_on_two_hosts_share_a_region() {
+    if std::env::var_os("BCL_TEST_PART").is_none() {
+        let node = Node::new();
+        let Some(hosts) = Namespaces::new(&node) else {
+            return;
+        };
+        let test = "the_processes_of_a_job_on_two_hosts_share_a_region";
+        let output = job_of_this_program(&hosts, &node, test);
+        assert!(output.status.success(), "{}", text(&output));
+        return;
+    }
+    assert_eq!(
+        std::env::var("BCL_HOSTS").unwrap(),
+        namespaces::NUMBERS.join(",")
+    );
+    let folder = folder_as_on_a_host_of_its_own();
+    let region = bcl_reflect::Options::new("shared", 4096)
+        .folder(&folder)
+        .join()
+        .unwrap();
+    let own = u64::from(region.member());
+    region.write_word(own * 8, own + 1).unwrap();
+    for member in 0..4 {
+        eventually("its word", || {
+            region.load(member * 8).unwrap() == member + 1
+        });
+    }
+    let shown = Command::new(env!("CARGO_BIN_EXE_bcl"))
+        .args(["reflect", "--json", "shared"])
+        .env("BCL_DIR", &folder)
+        .output()
+        .unwrap();
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let others = shown["network"]["others"].as_array().unwrap();
+    assert_eq!(others.len(), 1, "{shown}");
+    let elsewhere = |member: &&serde_json::Value| member["host"].is_string();
+    let known = shown["known"].as_array().unwrap();
+    assert_eq!(known.iter().filter(elsewhere).count(), 2, "{shown}");
+    // None leaves before all have looked.
+    region.write_word(1024 + own * 8, 1).unwrap();
+    for member in 0..4 {
+        eventually("that it has looked", || {
+            region.load(1024 + member * 8).unwrap() == 1
+        });
+    }
+    let reached = region.wait_until_reached(region.written(), Some(2), None);
+    assert!(reached.unwrap().is_enough);
 }

@@ -58,27 +58,8 @@ impl Mirror {
 
     /// One packet of each sort; what does not fit is told the next time.
     pub(crate) fn tell(&mut self, to: &To) {
-        let room = self.config.payload_bytes;
-        let members = self.streams.len();
-        let in_turn = (0..members).map(|index| (self.beat_next + index) % members);
-        let (mut here, mut haves) = (Vec::new(), Vec::new());
-        let mut told = 0;
-        for member in in_turn {
-            if here.len() + MEMBER_BYTES > room || haves.len() + HAVE_BYTES > room {
-                break;
-            }
-            told += 1;
-            let stream = &self.streams[member];
-            if let Some(owner) = stream.owner.filter(|owner| owner.host == self.config.host) {
-                here.extend_from_slice(&member_bytes(member as u16, &owner, stream.known_end()));
-            }
-            let is_lacking = self.lacks(member as u16);
-            if stream.epoch != 0 || self.fetching.has_fetched() {
-                let content = self.fetching.content_of(member as u16, stream);
-                haves.extend_from_slice(&have_bytes(member as u16, stream, is_lacking, content));
-            }
-        }
-        self.beat_next = (self.beat_next + told) % members;
+        let here = self.members_here();
+        let haves = self.haves();
         let number = self.next_number();
         for (kind, payload) in [(Kind::Beat, here), (Kind::Have, haves)] {
             let header = Header {
@@ -89,6 +70,31 @@ impl Mirror {
                 self.send(to.clone(), header, &payload);
             }
         }
+    }
+
+    /// Of the members that are, or were last, on this host.
+    fn members_here(&mut self) -> Vec<u8> {
+        let us = self.config.host;
+        let all = self.streams.iter().enumerate();
+        let here = all.filter_map(|(member, stream)| {
+            let owner = stream.owner.filter(|owner| owner.host == us)?;
+            Some(member_bytes(member as u16, &owner, stream.known_end()))
+        });
+        let room = self.config.payload_bytes / MEMBER_BYTES;
+        some_in_turn(here.collect(), room, &mut self.here_next)
+    }
+
+    /// How far this host has come in all logs.
+    fn haves(&mut self) -> Vec<u8> {
+        let have = |member: u16| {
+            let stream = &self.streams[usize::from(member)];
+            let is_told = stream.epoch != 0 || self.fetching.has_fetched();
+            let content = self.fetching.content_of(member, stream);
+            is_told.then(|| have_bytes(member, stream, self.lacks(member), content))
+        };
+        let haves = (0..self.config.geometry.members).filter_map(have);
+        let room = self.config.payload_bytes / HAVE_BYTES;
+        some_in_turn(haves.collect(), room, &mut self.have_next)
     }
 
     pub(crate) fn on_beat(&mut self, header: &Header, payload: &[u8]) {
@@ -267,6 +273,16 @@ impl Owner {
             },
         }
     }
+}
+
+/// As many as there is room for, from the next on that was not told the last time.
+fn some_in_turn<const N: usize>(all: Vec<[u8; N]>, room: usize, next: &mut usize) -> Vec<u8> {
+    let number = all.len();
+    let first = *next % number.max(1);
+    let told = number.min(room);
+    *next = first + told;
+    let in_turn = all.iter().cycle().skip(first).take(told);
+    in_turn.flatten().copied().collect()
 }
 
 fn member_bytes(member: u16, owner: &Owner, head: u64) -> [u8; MEMBER_BYTES] {

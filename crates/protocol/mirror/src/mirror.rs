@@ -43,8 +43,10 @@ pub struct Mirror {
     pub(crate) repairs: VecDeque<Repair>,
     pub(crate) beat_at: Time,
     pub(crate) beat_due: Time,
-    /// Where the next beat goes on telling.
-    pub(crate) beat_next: usize,
+    /// Where the next beat goes on telling of members here,
+    pub(crate) here_next: usize,
+    /// and of logs.
+    pub(crate) have_next: usize,
     /// Who of them sends next.
     pub(crate) turn: usize,
     queue: VecDeque<(Vec<u8>, To)>,
@@ -118,7 +120,8 @@ impl Mirror {
             repairs: VecDeque::new(),
             beat_at: Time(0),
             beat_due: now,
-            beat_next: 0,
+            here_next: 0,
+            have_next: 0,
             turn: 0,
             queue: VecDeque::new(),
             alarm: now,
