@@ -8,6 +8,7 @@ use bcl_os::sync::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::life::{Life, News, State};
+use crate::net::desk::Desk;
 use crate::net::writing::{Pen, Reached};
 use crate::options::{Geometry, Joining};
 use crate::seat::Seated;
@@ -27,6 +28,7 @@ pub struct Region {
     member: u16,
     /// If other hosts have the region.
     pen: Option<Mutex<Pen>>,
+    desk: Option<Arc<Desk>>,
     bed: Bed,
     told: Mutex<Told>,
     /// Whose it is: this process's, not its children's. [`LEFT`] once it is left.
@@ -51,13 +53,15 @@ impl Region {
         let generation = generation();
         let seated = Seated::take(joining)?;
         let segment = Arc::clone(&seated.segment);
-        let pen = geometry.is_networked.then(|| {
+        let pen = seated.desk.as_ref().map(|desk| {
             Mutex::new(Pen {
                 member,
                 members: geometry.members,
                 joined: seated.joined(),
+                desk: Arc::clone(desk),
             })
         });
+        let desk = seated.desk.clone();
         let told = Told {
             ends: segment.ends(),
             states: segment.states().collect(),
@@ -69,6 +73,7 @@ impl Region {
             geometry,
             member,
             pen,
+            desk,
             bed: Bed::default(),
             told: Mutex::new(told),
             generation: AtomicU64::new(generation),
@@ -208,6 +213,7 @@ impl Region {
             word: &self.segment.words()[index],
             not,
             ends_known: self.told().ends,
+            desk: self.desk.as_deref(),
         };
         let waited = self.bed.wait(&wait, timeout);
         match self.has_left() {

@@ -7,6 +7,7 @@ use bcl_os::sync::{AtomicU64, Ordering};
 use bcl_os::wait::{Advice, Core, Waiter};
 use bcl_os::{fence, futex};
 
+use crate::net::desk::Desk;
 use crate::segment::Segment;
 
 /// Longest sleep where the kernel gives no fence for others: a writer that has not seen yet that it has to fence is missed by so
@@ -41,6 +42,8 @@ pub struct Wait<'a> {
     pub not: u64,
     /// Ends of members that the program has been told of.
     pub ends_known: u32,
+    /// Where packets come, if other hosts have the region.
+    pub desk: Option<&'a Desk>,
 }
 
 impl Wait<'_> {
@@ -64,6 +67,9 @@ impl Bed {
             if let Some(outcome) = wait.outcome() {
                 return outcome;
             }
+            if let Some(desk) = wait.desk {
+                desk.attend();
+            }
             let advice = waiter.after_empty_poll(&self.core, || false);
             if advice == Advice::Again {
                 std::hint::spin_loop();
@@ -83,6 +89,9 @@ impl Bed {
 
     /// Returns when woken, or sooner.
     fn sleep(&self, wait: &Wait<'_>, left: Option<Duration>) {
+        if let Some(desk) = wait.desk {
+            desk.is_left(wait.segment);
+        }
         let changes = {
             let mut sleepers = self.lock();
             *sleepers += 1;

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use bcl_os::sync::{AtomicU32, Ordering};
 use bcl_os::without_signals;
 use bcl_types::Span;
 
-use super::keeper::{Keeper, STOP_AND_DRAIN, STOP_AT_ONCE};
+use super::begin::begin;
+use super::desk::{Desk, STOP_AND_DRAIN, STOP_AT_ONCE};
 use super::now;
 use super::writing::ring_anyway;
 use crate::error::Error;
@@ -47,6 +47,8 @@ pub fn check(segment: &Segment, name: &str) -> Result<(), Error> {
 /// This process's part in it.
 #[derive(Debug, Default)]
 pub struct Keeping {
+    /// Where threads of the program find it.
+    pub desk: Arc<Desk>,
     ours: Option<Running>,
 }
 
@@ -72,7 +74,7 @@ impl Keeping {
         if exchanged.is_err() {
             return Ok(());
         }
-        let started = Running::start(host, segment, next);
+        let started = Running::start(&self.desk, host, segment, next);
         if started.is_err() {
             let _ = keeper.compare_exchange(next, 0, Ordering::AcqRel, Ordering::Relaxed);
         }
@@ -114,8 +116,16 @@ fn lives(host: &Host, segment: &Segment, word: u64) -> bool {
 }
 
 impl Running {
-    fn start(host: &Host, segment: &Arc<Segment>, word: u64) -> Result<Self, Error> {
-        let keeper = Keeper::open(host, Arc::clone(segment))?;
+    fn start(
+        desk: &Arc<Desk>,
+        host: &Host,
+        segment: &Arc<Segment>,
+        word: u64,
+    ) -> Result<Self, Error> {
+        let socket = desk
+            .begin(begin(host, segment)?)
+            .map_err(|source| Error::system("watching a socket", source))?;
+        let (desk, segment) = (Arc::clone(desk), Arc::clone(segment));
         let stop = Arc::new(AtomicU32::new(0));
         let told = Arc::clone(&stop);
         let turned_at = now().0;
@@ -123,11 +133,9 @@ impl Running {
             .common()
             .turned_at_ns
             .store(turned_at, Ordering::Relaxed);
-        let thread = without_signals("bcl-reflect-net", move || keeper.run(&told));
+        let body = move || desk.run(&segment, &socket, &told);
+        let thread = without_signals("bcl-reflect-net", body);
         let thread = thread.map_err(|source| Error::system("starting a thread", source))?;
         Ok(Self { word, stop, thread })
     }
 }
-
-/// How long others have to take what was written before the last process of a host leaves.
-pub const DRAIN: Duration = Duration::from_secs(3);

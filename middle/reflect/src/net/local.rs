@@ -110,13 +110,7 @@ impl Locals {
     }
 
     /// Sees who has come, wants to come, or has ended.
-    pub fn look(
-        &mut self,
-        mirror: &mut Mirror,
-        memory: &KeptMemory<'_>,
-        segment: &Segment,
-        now: Time,
-    ) {
+    pub fn look(&mut self, mirror: &mut Mirror, memory: &KeptMemory, segment: &Segment, now: Time) {
         if !self.has_requests(segment) && !self.has_wishes {
             return;
         }
@@ -140,7 +134,7 @@ impl Locals {
         &mut self,
         member: u16,
         mirror: &mut Mirror,
-        memory: &KeptMemory<'_>,
+        memory: &KeptMemory,
         segment: &Segment,
         now: Time,
     ) {
@@ -180,7 +174,7 @@ impl Locals {
         &mut self,
         member: u16,
         mirror: &mut Mirror,
-        memory: &KeptMemory<'_>,
+        memory: &KeptMemory,
         segment: &Segment,
         now: Time,
     ) {
@@ -212,7 +206,7 @@ impl Locals {
     }
 
     /// Tells those who wait how many members have what they wrote.
-    pub fn tell_who_has(&mut self, mirror: &Mirror, memory: &KeptMemory<'_>, segment: &Segment) {
+    pub fn tell_who_has(&mut self, mirror: &Mirror, memory: &KeptMemory, segment: &Segment) {
         for (member, here) in (0..).zip(&mut self.members) {
             let Some(here) = here else {
                 continue;

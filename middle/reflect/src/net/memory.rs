@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bcl_mirror::{FRAME_HEADER_BYTES, HostId, Memory, Saved};
 use bcl_os::sync::Ordering;
@@ -15,14 +16,14 @@ use crate::words;
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
 /// The segment, for who keeps the region.
-pub struct KeptMemory<'a> {
-    segment: &'a Segment,
+pub struct KeptMemory {
+    segment: Arc<Segment>,
     /// By member: how far its log had come when that was looked at last. It only grows, whatever a program writes there.
     heads: Vec<Cell<u64>>,
 }
 
-impl<'a> KeptMemory<'a> {
-    pub fn new(segment: &'a Segment, members: u16) -> Self {
+impl KeptMemory {
+    pub fn new(segment: Arc<Segment>, members: u16) -> Self {
         Self {
             segment,
             heads: (0..members).map(|_| Cell::new(0)).collect(),
@@ -65,7 +66,7 @@ impl<'a> KeptMemory<'a> {
 /// [REFLECT-7.3]
 const FRAME_MAX: u64 = 8192;
 
-impl Memory for KeptMemory<'_> {
+impl Memory for KeptMemory {
     fn head(&self, member: u16) -> u64 {
         let last = &self.heads[usize::from(member)];
         let head = self

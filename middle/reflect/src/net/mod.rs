@@ -5,14 +5,17 @@
 //! sleeps. When its process has ended, another one goes on ([REFLECT-8.6]).
 //!
 //! Read on with [`places`], where hosts are; [`shared`], what is in the segment; [`writing`], what a member does; [`wish`], becoming
-//! one; [`keeping`], which process keeps the region; `keeper`, what that does, on `memory` and `local`.
+//! one; [`keeping`], which process keeps the region; `begin` and `round`, what that does, on `memory` and `local`; [`desk`], which of its threads
+//! does it.
 
-mod keeper;
+mod begin;
+pub mod desk;
 pub mod keeping;
 mod local;
 mod memory;
 pub mod places;
 pub mod report;
+mod round;
 pub mod shared;
 pub mod wish;
 pub mod writing;

@@ -6,7 +6,7 @@ use bcl_mirror::HostId;
 use bcl_os::sync::{AtomicU64, Ordering};
 use bcl_types::Time;
 
-use super::keeper::FAN_OUT;
+use super::begin::FAN_OUT;
 use super::now;
 use super::places::Places;
 use super::shared::HOSTS_MAX;

@@ -1,11 +1,13 @@
 //! What a member of this host writes goes to its log first, then to the region ([REFLECT-7.3]), and others are told.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bcl_mirror::{FRAME_HEADER_BYTES, frame_bytes, frame_header};
 use bcl_os::futex;
 use bcl_os::sync::{Ordering, fence};
 
+use super::desk::Desk;
 use super::keeping;
 use super::shared::{Answered, log_bytes};
 use crate::error::Error;
@@ -14,6 +16,9 @@ use crate::words;
 
 /// How often is looked whether the one that keeps the region runs, by who waits for it.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// So often a thread that waits goes round before it sleeps: for longer than an answer takes.
+const ATTENDED: u32 = 100;
 
 /// How many members have what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +67,7 @@ pub struct Pen {
     pub members: u16,
     /// As what it has joined.
     pub joined: u32,
+    pub desk: Arc<Desk>,
 }
 
 impl Pen {
@@ -86,7 +92,7 @@ impl Pen {
             .load(Ordering::Relaxed)
             != u64::MAX
         {
-            ring(segment);
+            self.desk.send(segment);
         }
         Ok(())
     }
@@ -124,11 +130,24 @@ impl Pen {
         };
         while !has_room() {
             self.check(segment)?;
-            ring(segment);
-            sleep_unless(answered, LOOK, &has_room);
+            self.desk.send(segment);
+            self.wait(segment, LOOK, &has_room);
             keeping::check(segment, name)?;
         }
         self.check(segment)
+    }
+
+    /// Until it is so, or something else has changed of what the member is answered: first by going round, if that is done here.
+    fn wait(&self, segment: &Segment, limit: Duration, is_so: &dyn Fn() -> bool) {
+        for _ in 0..ATTENDED {
+            if is_so() {
+                return;
+            }
+            self.desk.attend();
+        }
+        self.desk.is_left(segment);
+        let answered = &segment.book(self.member).answered;
+        sleep_unless(answered, limit, is_so);
     }
 
     /// Whether this process is still the member.
@@ -175,7 +194,7 @@ impl Pen {
             }
             self.check(segment)?;
             let limit = left.map_or(LOOK, |left| left.min(LOOK));
-            sleep_unless(answered, limit, &|| reached() != now);
+            self.wait(segment, limit, &|| reached() != now);
             keeping::check(segment, name)?;
         }
     }

@@ -19,6 +19,7 @@ use bcl_types::Cause;
 
 use crate::error::Error;
 use crate::life::{Life, State};
+use crate::net::desk::Desk;
 use crate::net::keeping::Keeping;
 use crate::net::wish;
 use crate::options::Joining;
@@ -39,6 +40,8 @@ pub struct Seated {
     member: u16,
     /// What it was entered as.
     state: State,
+    /// If other hosts have the region.
+    pub desk: Option<Arc<Desk>>,
 }
 
 impl Seated {
@@ -52,6 +55,7 @@ impl Seated {
         host.has(Arc::clone(&segment));
         let must_fence = !bcl_os::fence::register();
         let mut keeping = Keeping::default();
+        let desk = host.places().map(|_| Arc::clone(&keeping.desk));
         let joined = match host.places() {
             None => segment.member(member).0.joined.wrapping_add(1),
             Some(_) => {
@@ -86,6 +90,7 @@ impl Seated {
             segment,
             member,
             state,
+            desk,
         })
     }
 

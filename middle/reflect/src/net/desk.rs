@@ -1,0 +1,197 @@
+//! Who goes round: a thread that waits for packets, or a thread of the program that waits itself and so is quicker.
+//!
+//! While one of the program waits for a word, it goes round in place of the thread, and what it waits for need not wake anybody first;
+//! the thread looks now and then whether it still does. What the program writes it sends itself, if nobody is just going round: else
+//! that one does.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use bcl_os::sync::{AtomicBool, AtomicU32, Ordering, fence};
+use bcl_os::{Fd, fence as fences};
+use bcl_types::{Span, Time};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::now;
+use super::round::Round;
+use super::writing::{ring, ring_anyway};
+use crate::segment::Segment;
+
+/// How long others have to take what was written before the last process of a host leaves.
+const DRAIN: Span = Span::from_ms(3000);
+/// How often the thread looks whether one of the program still goes round.
+const LOOK: Span = Span::from_ms(1);
+/// Where the kernel gives no fence for others, what is written may be noticed so late.
+const UNFENCED: Span = Span::from_ms(10);
+
+/// Values of the word that says whether to stop.
+pub const STOP_AT_ONCE: u32 = 1;
+pub const STOP_AND_DRAIN: u32 = 2;
+
+/// Of each member's process; only one of a host has the round.
+#[derive(Default)]
+pub struct Desk {
+    round: Mutex<Option<Round>>,
+    /// It is here.
+    is_here: AtomicBool,
+    /// Something was written while somebody went round.
+    has_more: AtomicBool,
+    /// Counts the times that threads of the program went round.
+    turns: AtomicU32,
+    /// The thread waits for packets.
+    is_watched: AtomicBool,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Desk")
+    }
+}
+
+impl Desk {
+    /// From now on this process keeps the region. What to wait for, for the thread.
+    pub fn begin(&self, round: Round) -> std::io::Result<Fd> {
+        let socket = Fd::make(|| rustix::io::fcntl_dupfd_cloexec(round.socket(), 3))?;
+        *self.lock() = Some(round);
+        self.is_here.store(true, Ordering::Release);
+        Ok(socket)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Round>> {
+        self.round
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Does something with the round, if it is here and nobody else does.
+    fn if_free(&self, act: impl FnOnce(&mut Round)) -> bool {
+        let mut round = match self.round.try_lock() {
+            Ok(round) => round,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        if let Some(round) = round.as_mut() {
+            act(round);
+        }
+        drop(round);
+        // What came meanwhile was left to us.
+        self.send_the_rest();
+        true
+    }
+
+    fn send_the_rest(&self) {
+        loop {
+            fence(Ordering::SeqCst);
+            if !self.has_more.load(Ordering::Relaxed) {
+                return;
+            }
+            let Ok(mut round) = self.round.try_lock() else {
+                return;
+            };
+            self.has_more.store(false, Ordering::SeqCst);
+            if let Some(round) = round.as_mut() {
+                round.transmit();
+            }
+        }
+    }
+
+    /// One of the program's threads has nothing to do.
+    pub fn attend(&self) {
+        if self.is_here.load(Ordering::Relaxed) && self.if_free(Round::turn) {
+            self.turns.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// It will not look for a while.
+    pub fn is_left(&self, segment: &Segment) {
+        if self.is_here.load(Ordering::Relaxed) && !self.is_watched.load(Ordering::Relaxed) {
+            ring_anyway(segment);
+        }
+    }
+
+    /// Something has been written.
+    pub fn send(&self, segment: &Segment) {
+        if !self.is_here.load(Ordering::Relaxed) {
+            return ring(segment);
+        }
+        self.has_more.store(true, Ordering::SeqCst);
+        self.send_the_rest();
+    }
+
+    /// What the thread does until it is to stop.
+    pub fn run(&self, segment: &Segment, socket: &Fd, stop: &AtomicU32) {
+        let (mut drained_by, mut turns) = (None, self.turns.load(Ordering::Relaxed));
+        loop {
+            self.turn();
+            match stop.load(Ordering::Acquire) {
+                0 => {}
+                STOP_AND_DRAIN => {
+                    let by = *drained_by.get_or_insert_with(|| now() + DRAIN);
+                    if self.is_sent() || now() >= by {
+                        return self.end(true);
+                    }
+                }
+                _ => return self.end(false),
+            }
+            let before = std::mem::replace(&mut turns, self.turns.load(Ordering::Relaxed));
+            self.sleep(segment, socket, turns != before);
+        }
+    }
+
+    fn turn(&self) {
+        if let Some(round) = self.lock().as_mut() {
+            round.turn();
+        }
+        self.send_the_rest();
+    }
+
+    fn is_sent(&self) -> bool {
+        self.lock().as_ref().is_none_or(Round::is_sent)
+    }
+
+    fn end(&self, is_last: bool) {
+        self.is_here.store(false, Ordering::Relaxed);
+        if let Some(mut round) = self.lock().take().filter(|_| is_last) {
+            round.leave();
+        }
+    }
+
+    /// Until something is to be done by the thread.
+    fn sleep(&self, segment: &Segment, socket: &Fd, is_attended: bool) {
+        let common = segment.common();
+        common.is_asleep.store(1, Ordering::Relaxed);
+        let is_fenced = fences::heavy();
+        if !is_fenced {
+            segment.have_all_fence();
+        }
+        let (mut until, mut wanted) = (now() + LOOK, PollFlags::IN);
+        if !is_attended && let Some(round) = self.lock().as_mut() {
+            // What was written before somebody could see that it sleeps.
+            round.transmit();
+            until = round.next();
+            wanted.set(PollFlags::OUT, round.is_held_up());
+        }
+        if !is_fenced {
+            until = until.min(now() + UNFENCED);
+        }
+        self.is_watched.store(!is_attended, Ordering::Relaxed);
+        if let Some(bell) = segment.bell() {
+            let socket = (!is_attended).then(|| PollFd::from_borrowed_fd(socket.as_fd(), wanted));
+            wait_until(until, bell, socket);
+            common.is_asleep.store(0, Ordering::Relaxed);
+            let _ = rustix::io::read(bell, &mut [0; 8]);
+        }
+    }
+}
+
+fn wait_until(until: Time, bell: BorrowedFd<'_>, socket: Option<PollFd<'_>>) {
+    let bell = PollFd::from_borrowed_fd(bell, PollFlags::IN);
+    let mut fds: Vec<_> = [bell].into_iter().chain(socket).collect();
+    let left = Duration::from_nanos(until.since(now()).0);
+    let timeout = Timespec::try_from(left).ok();
+    if poll(&mut fds, timeout.as_ref()).is_err() {
+        // Interrupted, or the kernel is short of memory.
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,218 @@
+//! What is done for a region between hosts, once round: packets are taken in and sent, members of this host are looked after.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use bcl_mirror::{Event, Mirror, Outgoing};
+use bcl_os::sync::Ordering;
+use bcl_types::{Span, Time};
+use bcl_udp::{Buffers, Socket, Trouble, mtu};
+
+use super::begin::{HEADER_BYTES, PAYLOAD_MIN};
+use super::local::{Locals, state_of};
+use super::memory::KeptMemory;
+use super::now;
+use crate::life::{Life, State};
+use crate::segment::Segment;
+
+/// So many batches are taken in before others have their turn.
+const BATCHES: usize = 64;
+/// How often is looked for what takes others a while.
+const LOOK: Span = Span::from_ms(1);
+/// How often people are told anew how it goes.
+const TOLD: Span = Span::from_ms(100);
+
+/// All that is needed.
+pub struct Round {
+    segment: Arc<Segment>,
+    memory: KeptMemory,
+    members: u16,
+    mirror: Mirror,
+    locals: Locals,
+    socket: Socket,
+    buffers: Buffers,
+    out: Outgoing,
+    /// To so many of its addresses the last packet has still to go.
+    unsent: usize,
+    told_at: Time,
+}
+
+impl Round {
+    pub fn new(
+        segment: Arc<Segment>,
+        memory: KeptMemory,
+        mirror: Mirror,
+        locals: Locals,
+        socket: Socket,
+        members: u16,
+    ) -> Self {
+        Self {
+            segment,
+            memory,
+            members,
+            mirror,
+            locals,
+            socket,
+            buffers: Buffers::new(),
+            out: Outgoing::default(),
+            unsent: 0,
+            told_at: Time(0),
+        }
+    }
+
+    /// Once round.
+    pub fn turn(&mut self) {
+        let now = now();
+        let common = self.segment.common();
+        common.turned_at_ns.store(now.0, Ordering::Relaxed);
+        self.receive(now);
+        self.locals
+            .look(&mut self.mirror, &self.memory, &self.segment, now);
+        if self.mirror.next_timeout() <= now {
+            self.mirror.on_timeout(now, &self.memory);
+        }
+        self.hear();
+        self.transmit();
+        self.locals
+            .tell_who_has(&self.mirror, &self.memory, &self.segment);
+        if now.since(self.told_at) >= TOLD {
+            self.told_at = now;
+            self.tell_people();
+        }
+    }
+
+    /// When the next turn is due if nothing comes.
+    pub fn next(&self) -> Time {
+        let due = self.mirror.next_timeout();
+        if self.locals.has_requests(&self.segment) {
+            now()
+        } else if self.locals.is_waiting() {
+            due.min(now() + LOOK)
+        } else {
+            due
+        }
+    }
+
+    /// Where packets come.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether the kernel has no room for more packets now.
+    pub fn is_held_up(&self) -> bool {
+        self.unsent > 0
+    }
+
+    /// Whether all others have what was written here.
+    pub fn is_sent(&self) -> bool {
+        self.mirror.is_sent()
+    }
+
+    /// This host leaves.
+    pub fn leave(&mut self) {
+        self.mirror.leave(now());
+        self.transmit();
+    }
+
+    fn receive(&mut self, now: Time) {
+        for _ in 0..BATCHES {
+            // What fails here is said again, or nothing comes by this socket any more, and the host is missed.
+            let Ok(Some(received)) = self.socket.receive(&mut self.buffers) else {
+                break;
+            };
+            let from = received.from();
+            for datagram in received {
+                self.mirror.handle(now, from, datagram, &self.memory);
+            }
+        }
+        while let Some(report) = self.socket.next_report() {
+            if let Trouble::TooLarge { mtu } = report.trouble {
+                let largest = mtu::largest_datagram_bytes(mtu, report.to.ip());
+                let fits = largest.saturating_sub(HEADER_BYTES) / 8 * 8;
+                self.mirror.limit_payload(fits.max(PAYLOAD_MIN));
+            }
+        }
+    }
+
+    /// Writes down what has happened.
+    fn hear(&mut self) {
+        while let Some(event) = self.mirror.poll_event() {
+            let common = self.segment.common();
+            match event {
+                Event::HostCame(_) | Event::HostGone(_) => {}
+                Event::MemberCame {
+                    member,
+                    host,
+                    epoch,
+                } => {
+                    let (joined, life) = ((epoch >> 32) as u32, Life::There);
+                    self.segment.hear_of(member, host.0, State { joined, life });
+                }
+                Event::MemberGone {
+                    member,
+                    epoch,
+                    ended,
+                } => {
+                    let after = state_of(epoch, ended);
+                    let (state, _) = self.segment.member(member);
+                    let is_known = state.joined == after.joined && state.life != Life::There;
+                    if !is_known {
+                        let host = self.segment.host_of(member);
+                        self.segment.hear_of(member, host.max(1), after);
+                    }
+                }
+                Event::Usurped { member, .. } => self.locals.is_usurped(&self.segment, member),
+                Event::FetchesAnew => common.fetches.store(1, Ordering::Relaxed),
+                Event::IsWhole => common.fetches.store(0, Ordering::Relaxed),
+                Event::Refused(theirs) => {
+                    common
+                        .refused_bytes
+                        .store(theirs.region_bytes, Ordering::Relaxed);
+                    common
+                        .refused_members
+                        .store(theirs.members.into(), Ordering::Release);
+                }
+            }
+        }
+    }
+
+    fn tell_people(&self) {
+        let counts = self.mirror.counts();
+        let packets = [
+            counts.sent,
+            counts.repaired,
+            counts.relayed,
+            counts.forged + counts.foreign,
+        ];
+        for (word, count) in self.segment.common().packets.iter().zip(packets) {
+            word.store(count, Ordering::Relaxed);
+        }
+        for member in 0..self.members {
+            let answered = &self.segment.book(member).answered;
+            let head = self.mirror.head(member);
+            answered.known_head.store(head, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends all there is, as far as the kernel takes it.
+    pub fn transmit(&mut self) {
+        loop {
+            let first = self.out.to.len() - self.unsent;
+            let gone = self
+                .socket
+                .send_to_each(&self.out.to[first..], &self.out.bytes);
+            self.unsent -= gone;
+            if self.unsent > 0 {
+                return;
+            }
+            if !self
+                .mirror
+                .poll_transmit(now(), &self.memory, &mut self.out)
+            {
+                self.out.to.clear();
+                return;
+            }
+            self.unsent = self.out.to.len();
+        }
+    }
+}
