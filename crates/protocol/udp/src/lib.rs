@@ -72,5 +72,5 @@ mod socket;
 
 pub use socket::{
     BindError, Buffers, Datagram, HEADER_BYTES, Manner, Received, Report, SendError, Settings,
-    Socket, Trouble, Unfit, address_of,
+    Socket, Train, Trouble, Unfit, address_of,
 };

@@ -1,12 +1,13 @@
 //! What is done for a region between hosts, once round: packets are taken in and sent, members of this host are looked after.
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use bcl_mirror::{Event, Mirror, Outgoing};
 use bcl_os::sync::Ordering;
 use bcl_types::{Span, Time};
-use bcl_udp::{Buffers, Socket, Trouble, mtu};
+use bcl_udp::{Buffers, Socket, Train, Trouble, mtu};
 
 use super::begin::{HEADER_BYTES, PAYLOAD_MIN};
 use super::local::{Locals, state_of};
@@ -31,9 +32,14 @@ pub struct Round {
     locals: Locals,
     socket: Socket,
     buffers: Buffers,
-    out: Outgoing,
-    /// To so many of its addresses the last packet has still to go.
+    /// Packets that go together, to all of these,
+    train: Train,
+    to: Vec<SocketAddr>,
+    /// so many of which, the last, have still to get them,
     unsent: usize,
+    /// and one that is taken from the protocol already, if it could not go with them.
+    out: Outgoing,
+    has_next: bool,
     told_at: Time,
 }
 
@@ -54,8 +60,11 @@ impl Round {
             locals,
             socket,
             buffers: Buffers::new(),
-            out: Outgoing::default(),
+            train: Train::default(),
+            to: Vec::new(),
             unsent: 0,
+            out: Outgoing::default(),
+            has_next: false,
             told_at: Time(0),
         }
     }
@@ -197,22 +206,28 @@ impl Round {
     /// Sends all there is, as far as the kernel takes it.
     pub fn transmit(&mut self) {
         loop {
-            let first = self.out.to.len() - self.unsent;
-            let gone = self
-                .socket
-                .send_to_each(&self.out.to[first..], &self.out.bytes);
-            self.unsent -= gone;
             if self.unsent > 0 {
+                let first = self.to.len() - self.unsent;
+                self.unsent -= self.socket.send_to_each(&self.to[first..], &self.train);
+            }
+            if self.unsent > 0 || !(self.has_next || self.poll()) {
                 return;
             }
-            if !self
-                .mirror
-                .poll_transmit(now(), &self.memory, &mut self.out)
-            {
-                self.out.to.clear();
-                return;
+            self.has_next = false;
+            self.train.begin(&self.out.bytes);
+            std::mem::swap(&mut self.to, &mut self.out.to);
+            self.unsent = self.to.len();
+            while self.poll() {
+                self.has_next = self.out.to != self.to || !self.train.add(&self.out.bytes);
+                if self.has_next {
+                    break;
+                }
             }
-            self.unsent = self.out.to.len();
         }
+    }
+
+    fn poll(&mut self) -> bool {
+        self.mirror
+            .poll_transmit(now(), &self.memory, &mut self.out)
     }
 }

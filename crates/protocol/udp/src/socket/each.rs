@@ -1,51 +1,119 @@
-//! One datagram to several addresses, in one system call.
+//! The same datagrams to several addresses, in one system call.
 
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
+use super::control::{self, SegmentRoom};
+use super::runs::{MAX_BYTES, MAX_SEGMENTS};
 use super::{Socket, calls, report};
 use crate::address::RawAddress;
 
-/// As many as the kernel takes in one call.
+/// As many messages as the kernel takes in one call.
 const AT_ONCE: usize = 1024;
-/// How many errors that belong to earlier datagrams are passed over for each address.
+/// How many errors that belong to earlier datagrams are passed over for each message.
 const MAX_PENDING: usize = 4;
 
+/// Datagrams that can go through the kernel as one: all have the same length, but for the last, which may be shorter.
+#[derive(Debug, Default)]
+pub struct Train {
+    bytes: Vec<u8>,
+    segment_bytes: usize,
+    datagrams: usize,
+}
+
+impl Train {
+    /// Begins anew, with a datagram.
+    pub fn begin(&mut self, datagram: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(datagram);
+        (self.segment_bytes, self.datagrams) = (datagram.len(), 1);
+    }
+
+    /// Takes one more, unless it does not fit: false.
+    pub fn add(&mut self, datagram: &[u8]) -> bool {
+        let is_even = self.bytes.len() == self.datagrams * self.segment_bytes;
+        let fits = self.bytes.len() + datagram.len() <= MAX_BYTES
+            && self.datagrams < MAX_SEGMENTS
+            && datagram.len() <= self.segment_bytes;
+        if is_even && fits {
+            self.bytes.extend_from_slice(datagram);
+            self.datagrams += 1;
+        }
+        is_even && fits
+    }
+}
+
 impl Socket {
-    /// Sends the same bytes to each of the addresses, in order, and says to how many they have gone, or were tried in vain: less than
+    /// Sends the datagrams to each of the addresses, in order, and says to how many they have gone, or were tried in vain: less than
     /// all if the kernel has no room for more now.
     ///
     /// Who cannot be reached does not keep others from getting them: the network loses what is for it.
-    pub fn send_to_each(&mut self, to: &[SocketAddr], bytes: &[u8]) -> usize {
-        if let ([one], None) = (to, self.peer.as_ref()) {
-            return self.send_to_one(*one, bytes);
+    pub fn send_to_each(&mut self, to: &[SocketAddr], train: &Train) -> usize {
+        if let ([one], None, 1) = (to, self.peer.as_ref(), train.datagrams) {
+            return self.send_to_one(*one, &train.bytes);
         }
+        let together = train.datagrams > 1 && self.settings.segments;
+        match self.try_to_each(to, train, together) {
+            // Some interfaces cannot segment, and older kernels say EINVAL of segments over the MTU.
+            Err(libc::EIO | libc::EINVAL) if together => {
+                self.try_to_each(to, train, false).unwrap_or_default()
+            }
+            gone => gone.unwrap_or_default(),
+        }
+    }
+
+    fn try_to_each(
+        &mut self,
+        to: &[SocketAddr],
+        train: &Train,
+        together: bool,
+    ) -> Result<usize, i32> {
         let addresses: Vec<RawAddress> = to.iter().map(RawAddress::new).collect();
-        let mut slice = libc::iovec {
-            iov_base: bytes.as_ptr().cast_mut().cast(),
-            iov_len: bytes.len(),
+        let cut_at = if together {
+            train.bytes.len()
+        } else {
+            train.segment_bytes
         };
-        let message = |address: &RawAddress| {
-            // SAFETY: a `msghdr` of zeros is one without address, slices and control messages.
-            let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
-            message.msg_hdr.msg_name = std::ptr::from_ref(address).cast_mut().cast();
-            message.msg_hdr.msg_namelen = address.len();
-            message.msg_hdr.msg_iov = &raw mut slice;
-            message.msg_hdr.msg_iovlen = 1;
-            message
-        };
-        let mut messages: Vec<_> = addresses.iter().map(message).collect();
+        let mut slices: Vec<_> = train.bytes.chunks(cut_at.max(1)).map(slice_of).collect();
+        let mut room = SegmentRoom::EMPTY;
+        let mut messages = Vec::with_capacity(addresses.len() * slices.len());
+        for address in &addresses {
+            for slice in &mut slices {
+                // SAFETY: a `msghdr` of zeros is one without address, slices and control messages.
+                let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+                message.msg_hdr.msg_name = std::ptr::from_ref(address).cast_mut().cast();
+                message.msg_hdr.msg_namelen = address.len();
+                message.msg_hdr.msg_iov = slice;
+                message.msg_hdr.msg_iovlen = 1;
+                if let (true, Ok(bytes)) = (together, u16::try_from(train.segment_bytes)) {
+                    control::ask_for_segments(&mut message.msg_hdr, &mut room, bytes);
+                }
+                messages.push(message);
+            }
+        }
+        let gone = self.send_all(&mut messages, together)?;
+        Ok(gone / slices.len().max(1))
+    }
+
+    /// How many have gone. An error is that of segments, of the first.
+    fn send_all(&mut self, messages: &mut [libc::mmsghdr], together: bool) -> Result<usize, i32> {
         let (mut gone, mut failures) = (0, 0);
         while gone < messages.len() {
             let end = messages.len().min(gone + AT_ONCE);
-            // SAFETY: the messages point to the addresses, the slice and its bytes, which outlive the call and are only read.
+            // SAFETY: the messages point to addresses, slices, bytes and control messages of the caller's, which outlive the call
+            // and are only read.
             let sent = unsafe { calls::send_messages(self.fd.as_fd(), &mut messages[gone..end]) };
             match sent {
                 Ok(sent) => (gone, failures) = (gone + sent, 0),
                 Err(error) if is_full(&error) => break,
-                // Of this address, or of what was sent before, which the kernel tells once.
                 Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or_default();
+                    if together && gone == 0 && matches!(errno, libc::EIO | libc::EINVAL) {
+                        self.settings.segments &= errno != libc::EIO;
+                        return Err(errno);
+                    }
+                    // Of this address, or of what was sent before, which the kernel tells once.
                     self.collect_if_pending(&error);
                     failures += 1;
                     if failures > MAX_PENDING {
@@ -54,7 +122,7 @@ impl Socket {
                 }
             }
         }
-        gone
+        Ok(gone)
     }
 
     fn send_to_one(&mut self, to: SocketAddr, bytes: &[u8]) -> usize {
@@ -84,6 +152,13 @@ fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
 
+fn slice_of(bytes: &[u8]) -> libc::iovec {
+    libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +174,34 @@ mod tests {
         received.map(|mut received| received.next().unwrap().to_vec())
     }
 
+    fn alone(datagram: &[u8]) -> Train {
+        let mut train = Train::default();
+        train.begin(datagram);
+        train
+    }
+
+    #[test]
+    fn all_get_all_of_a_train_in_order() {
+        let (mut from, mut one, mut other) = (socket(), socket(), socket());
+        let mut train = alone(&[0; 300]);
+        assert!((1..9_u8).all(|number| train.add(&[number; 300])));
+        assert!(!train.add(&[0; 301]));
+        assert!(train.add(b"end"));
+        assert!(!train.add(b""));
+        let to = [one.local_address(), other.local_address()];
+        for _ in 0..2 {
+            assert_eq!(from.send_to_each(&to, &train), 2);
+            for socket in [&mut one, &mut other] {
+                for number in 0..9 {
+                    assert_eq!(got(socket), Some(vec![number; 300]));
+                }
+                assert_eq!(got(socket), Some(b"end".to_vec()));
+                assert_eq!(got(socket), None);
+            }
+            from.send_without_segments();
+        }
+    }
+
     #[test]
     fn all_get_it_whoever_is_not_there() {
         let (mut from, mut one, mut other) = (socket(), socket(), socket());
@@ -108,8 +211,8 @@ mod tests {
         };
         let to = [nobody, one.local_address(), nobody, other.local_address()];
         for round in 0..3_u8 {
-            assert_eq!(from.send_to_each(&to, &[round; 100]), 4);
-            assert_eq!(from.send_to_each(&[nobody], b"x"), 1);
+            assert_eq!(from.send_to_each(&to, &alone(&[round; 100])), 4);
+            assert_eq!(from.send_to_each(&[nobody], &alone(b"x")), 1);
             for socket in [&mut one, &mut other] {
                 assert_eq!(got(socket), Some(vec![round; 100]));
                 assert_eq!(got(socket), None);
@@ -122,7 +225,7 @@ mod tests {
         let (mut from, mut one) = (socket(), socket());
         // Bound to the loopback, nothing leaves for others.
         let far: SocketAddr = ([192, 0, 2, 1], 9).into();
-        let sent = from.send_to_each(&[far, one.local_address()], b"hello");
+        let sent = from.send_to_each(&[far, one.local_address()], &alone(b"hello"));
         assert_eq!(sent, 2);
         assert_eq!(got(&mut one), Some(b"hello".to_vec()));
     }

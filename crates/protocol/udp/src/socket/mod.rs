@@ -22,6 +22,7 @@ pub use bind::BindError;
 pub(crate) use bind::open;
 use coalescing::Coalescing;
 use connect::Peer;
+pub use each::Train;
 pub use foreign::{Unfit, address_of};
 pub use receive::{Buffers, Received};
 pub use report::{Report, Trouble};
