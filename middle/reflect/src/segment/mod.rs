@@ -1,55 +1,25 @@
 //! The memory that the members of a node share ([REFLECT-6]).
+//!
+//! Read on with `layout`, what lies where; `members`, who is there; `sleepers`, who is woken when something changes.
+
+mod layout;
+mod members;
+mod sleepers;
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use bcl_os::Fd;
 use bcl_os::mapping::Mapping;
 use bcl_os::memfd::{self, Writers};
-use bcl_os::sync::{AtomicU32, AtomicU64, Ordering};
-use bcl_os::{Fd, fence, futex};
+use bcl_os::sync::{AtomicU64, Ordering};
 use rustix::event::EventfdFlags;
 use rustix::io::Errno;
 
-use crate::life::{Life, State};
-use crate::net::shared::{Book, Common, HOSTS_MAX, HostLine, Log, log_bytes};
-use crate::net::writing::request;
+use crate::net::shared::{Book, Common, HOSTS_MAX, HostLine, Log};
 use crate::options::Geometry;
+use layout::{Header, Layout, Line, PAGE_BYTES};
 
 const MAGIC: u64 = u64::from_ne_bytes(*b"BCLrefl1");
-const PAGE_BYTES: usize = 4096;
-
-#[repr(C, align(64))]
-struct Geometric {
-    magic: AtomicU64,
-    members: AtomicU32,
-    reserved: AtomicU32,
-    len_bytes: AtomicU64,
-}
-
-#[repr(C, align(64))]
-struct Shared {
-    must_fence: AtomicU32,
-    ends: AtomicU32,
-}
-
-#[repr(C, align(64))]
-struct Header {
-    geometry: Geometric,
-    shared: Shared,
-    asleep: [AtomicU64; 4],
-}
-
-#[repr(C, align(64))]
-struct Line {
-    state: AtomicU64,
-    pid: AtomicU32,
-    changes: AtomicU32,
-    waits_at: AtomicU64,
-    /// Where it is, if not here: 0.
-    host: AtomicU64,
-}
-
-/// In the place of an offset: a member waits at several, or for others to come and end only.
-const ANYWHERE: u64 = u64::MAX;
 
 /// A segment, mapped.
 #[derive(Debug)]
@@ -61,48 +31,6 @@ pub struct Segment {
     /// Wakes the process that keeps the region, if other hosts have it too.
     bell: Option<Fd>,
     layout: Layout,
-}
-
-/// What lies where.
-#[derive(Debug, Clone, Copy)]
-struct Layout {
-    members: usize,
-    /// What the region takes between hosts, if there are others: first what is common, then that of each member,
-    books_at: usize,
-    hosts_at: usize,
-    logs_at: usize,
-    log_bytes: usize,
-    region_at: usize,
-    region_bytes: usize,
-}
-
-impl Layout {
-    fn of(geometry: &Geometry) -> Self {
-        let members = usize::from(geometry.members);
-        let pages = |len_bytes: usize| len_bytes.next_multiple_of(PAGE_BYTES);
-        let common_at = PAGE_BYTES + pages(members * size_of::<Line>());
-        let books_at = common_at + size_of::<Common>();
-        let hosts_at = books_at + members * size_of::<Book>();
-        let logs_at = pages(hosts_at + HOSTS_MAX * size_of::<HostLine>());
-        let log_bytes = log_bytes(geometry.members) as usize;
-        let region_at = match geometry.is_networked {
-            true => logs_at + members * log_bytes,
-            false => common_at,
-        };
-        Self {
-            members,
-            books_at,
-            hosts_at,
-            logs_at,
-            log_bytes,
-            region_at,
-            region_bytes: geometry.len_bytes as usize,
-        }
-    }
-
-    fn len_bytes(&self) -> usize {
-        self.region_at + self.region_bytes.next_multiple_of(PAGE_BYTES)
-    }
 }
 
 impl Segment {
@@ -256,156 +184,6 @@ impl Segment {
         } = self.layout;
         let words = self.words_at(logs_at + usize::from(member) * log_bytes, log_bytes);
         Log { book, words }
-    }
-
-    /// What the members are, by number.
-    pub fn states(&self) -> impl Iterator<Item = State> {
-        let words = self.lines().iter().map(|line| &line.state);
-        words.map(|word| State::of_word(word.load(Ordering::Acquire)))
-    }
-
-    /// What a member is, and the number of its process.
-    pub fn member(&self, member: u16) -> (State, u32) {
-        let line = &self.lines()[usize::from(member)];
-        let state = State::of_word(line.state.load(Ordering::Acquire));
-        (state, line.pid.load(Ordering::Relaxed))
-    }
-
-    /// The host that a member is on, 0 if that is this one.
-    pub fn host_of(&self, member: u16) -> u64 {
-        self.lines()[usize::from(member)]
-            .host
-            .load(Ordering::Relaxed)
-    }
-
-    /// Writes down what is known of a member that is on another host.
-    pub fn hear_of(&self, member: u16, host: u64, state: State) {
-        let line = &self.lines()[usize::from(member)];
-        line.pid.store(0, Ordering::Relaxed);
-        line.host.store(host, Ordering::Relaxed);
-        let before = line.state.swap(state.to_word(), Ordering::AcqRel);
-        if before != state.to_word() {
-            self.tell_of(state);
-        }
-    }
-
-    /// The hosts of the members that are there, one for each: 0 is this one.
-    pub fn hosts_there(&self) -> impl Iterator<Item = u64> + '_ {
-        let lines = self.lines().iter();
-        let there = lines
-            .filter(|line| State::of_word(line.state.load(Ordering::Acquire)).life == Life::There);
-        there.map(|line| line.host.load(Ordering::Relaxed))
-    }
-
-    /// A member has come or ended.
-    fn tell_of(&self, state: State) {
-        if self.bell.is_some() {
-            request(self);
-        }
-        if state.life != Life::There {
-            self.header().shared.ends.fetch_add(1, Ordering::Release);
-        }
-        self.wake_sleepers(ANYWHERE, ANYWHERE);
-    }
-
-    /// Writes down that this process is a member. Only who has its seat may.
-    pub fn enter(&self, member: u16, state: State, must_fence: bool) {
-        let line = &self.lines()[usize::from(member)];
-        if must_fence {
-            self.have_all_fence();
-        }
-        let pid = rustix::process::getpid().as_raw_nonzero().get();
-        line.pid.store(pid.cast_unsigned(), Ordering::Relaxed);
-        line.host.store(0, Ordering::Relaxed);
-        line.state.store(state.to_word(), Ordering::Release);
-        self.tell_of(state);
-    }
-
-    /// Writes down that a member has ended, unless that is known or it has come again meanwhile.
-    pub fn leave(&self, member: u16, before: State, after: State) {
-        let line = &self.lines()[usize::from(member)];
-        let exchanged = line.state.compare_exchange(
-            before.to_word(),
-            after.to_word(),
-            Ordering::AcqRel,
-            Ordering::Relaxed,
-        );
-        if exchanged.is_ok() {
-            // Its own sleepers too, if it leaves.
-            self.tell_of(after);
-            self.rise(member);
-        }
-    }
-
-    /// Writers look at the bits of sleepers after a fence of their own, from now on.
-    pub fn have_all_fence(&self) {
-        let must_fence = &self.header().shared.must_fence;
-        must_fence.store(1, Ordering::SeqCst);
-    }
-
-    /// Orders what was stored before what is loaded after, for who looks whether somebody sleeps.
-    #[inline]
-    pub fn light_fence(&self) {
-        let must_fence = self.header().shared.must_fence.load(Ordering::Relaxed) != 0;
-        fence::light(must_fence);
-    }
-
-    /// How many members have ended so far.
-    pub fn ends(&self) -> u32 {
-        self.header().shared.ends.load(Ordering::Acquire)
-    }
-
-    /// A thread of a member falls asleep, waiting for the word at an offset; one alone if nobody else of the member sleeps.
-    /// Returns what it sleeps on.
-    pub fn lie_down(&self, member: u16, offset: u64, is_alone: bool) -> &AtomicU32 {
-        let line = &self.lines()[usize::from(member)];
-        let at = if is_alone { offset } else { ANYWHERE };
-        line.waits_at.store(at, Ordering::Relaxed);
-        let (word, bit) = self.bit_of(member);
-        word.fetch_or(bit, Ordering::Release);
-        &line.changes
-    }
-
-    /// Nobody of a member sleeps any more.
-    pub fn rise(&self, member: u16) {
-        let (word, bit) = self.bit_of(member);
-        word.fetch_and(!bit, Ordering::Relaxed);
-    }
-
-    fn bit_of(&self, member: u16) -> (&AtomicU64, u64) {
-        let word = &self.header().asleep[usize::from(member / 64)];
-        (word, 1 << (member % 64))
-    }
-
-    /// After a write from one offset to another: wakes those who sleep and wait for a word that lies there ([REFLECT-4.2]).
-    #[inline]
-    pub fn wake_sleepers(&self, from: u64, to: u64) {
-        self.light_fence();
-        for (index, word) in self.header().asleep.iter().enumerate() {
-            let asleep = word.load(Ordering::Acquire);
-            if asleep != 0 {
-                self.wake_some(index * 64, asleep, from, to);
-            }
-        }
-    }
-
-    #[cold]
-    fn wake_some(&self, first: usize, mut asleep: u64, from: u64, to: u64) {
-        while asleep != 0 {
-            let member = first + asleep.trailing_zeros() as usize;
-            asleep &= asleep - 1;
-            // Bits beyond the members were set by a program that ran wild.
-            let Some(line) = self.lines().get(member) else {
-                return;
-            };
-            let at = line.waits_at.load(Ordering::Relaxed);
-            let is_concerned =
-                at == ANYWHERE || from == ANYWHERE || (from <= at.saturating_add(7) && at < to);
-            if is_concerned {
-                line.changes.fetch_add(1, Ordering::Release);
-                futex::wake_all(&line.changes);
-            }
-        }
     }
 }
 
