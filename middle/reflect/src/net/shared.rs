@@ -267,6 +267,11 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Book, answered), 64);
         assert_eq!(std::mem::offset_of!(Book, kept), 128);
         assert_eq!(size_of::<HostLine>(), 32);
+        assert_eq!(std::mem::offset_of!(Common, packets), 48);
+        assert_eq!(std::mem::offset_of!(Common, fetches), 80);
+        assert_eq!(std::mem::offset_of!(Answered, known_head), 112 - 64);
+        assert_eq!(std::mem::offset_of!(Kept, slots), 16);
+        assert_eq!(size_of::<Slot>(), 72);
     }
 
     #[test]
