@@ -40,15 +40,13 @@ pub enum Error {
         "another process has become this member of the region on another host, while that could not be reached: leave it, and join as another"
     )]
     Usurped,
-    /// The process that keeps the region on this host does not run.
-    #[error(
-        "region {name} is not kept on this host: process {pid} does not run, and is to send and receive for all; continue it, or end it"
-    )]
+    /// The process that is to send and receive for this host does not, or there is none.
+    #[error("region {name} does not reach other hosts: {why}")]
     NotKept {
         /// The region.
         name: String,
-        /// The process.
-        pid: u32,
+        /// Which process it is, and what to do.
+        why: String,
     },
     /// No UDP socket can be had for the packets of the region.
     #[error("region {name} needs a UDP port between hosts: {source}")]

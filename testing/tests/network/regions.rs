@@ -31,8 +31,10 @@ impl World {
             each,
             members: (0..number).map(|_| None).collect(),
         };
-        let all: Vec<usize> = (0..number).collect();
-        world.join(&all);
+        // The first of each host is to keep the region there.
+        let (first, others): (Vec<_>, Vec<_>) = (0..number).partition(|member| member % each == 0);
+        world.join(&first);
+        world.join(&others);
         Some(world)
     }
 
@@ -224,6 +226,29 @@ fn a_host_that_was_cut_off_or_stopped_is_missed_and_catches_up() {
     world.peer(1).signal(libc::SIGCONT);
     world.until_all_know(1, "there");
     world.storm(&all, 500, 4);
+    world.is_the_same_everywhere();
+}
+
+#[test]
+fn a_process_that_is_stopped_and_was_to_send_for_others_is_named_and_goes_on() {
+    let Some(mut world) = World::new(2, 2) else {
+        return;
+    };
+    // The first of a host keeps the region there.
+    let pid = format!("process {}", world.peer(0).pid());
+    world.peer(0).stop();
+    world.begin_storm(&[1], 3000, 1);
+    let said = world.peer(1).line();
+    assert!(
+        said.contains(&pid) && said.contains("does not run"),
+        "{said}"
+    );
+    world.storm(&[2, 3], 500, 2);
+    world.peer(0).signal(libc::SIGCONT);
+    for member in 0..4 {
+        world.until_all_know(member, "there");
+    }
+    world.storm(&[0, 1, 2, 3], 500, 3);
     world.is_the_same_everywhere();
 }
 

@@ -150,7 +150,8 @@ impl Desk {
         self.lock().as_ref().is_none_or(Round::is_sent)
     }
 
-    fn end(&self, is_last: bool) {
+    /// This process does not keep the region any more; with the last, this host leaves.
+    pub fn end(&self, is_last: bool) {
         self.is_here.store(false, Ordering::Relaxed);
         if let Some(mut round) = self.lock().take().filter(|_| is_last) {
             round.leave();

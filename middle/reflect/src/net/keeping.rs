@@ -35,13 +35,17 @@ fn seat_of(word: u64) -> Option<u16> {
 pub fn check(segment: &Segment, name: &str) -> Result<(), Error> {
     let common = segment.common();
     let turned_at = bcl_types::Time(common.turned_at_ns.load(Ordering::Relaxed));
-    match now().since(turned_at) > SILENCE {
-        false => Ok(()),
-        true => Err(Error::NotKept {
-            name: name.to_owned(),
-            pid: (common.keeper.load(Ordering::Relaxed) >> 32) as u32,
-        }),
+    if now().since(turned_at) <= SILENCE {
+        return Ok(());
     }
+    let why = match common.keeper.load(Ordering::Relaxed) >> 32 {
+        0 => "none of its processes has got a UDP port to send from".to_owned(),
+        pid => format!(
+            "process {pid}, which sends and receives for all, does not run: continue it, or end it"
+        ),
+    };
+    let name = name.to_owned();
+    Err(Error::NotKept { name, why })
 }
 
 /// This process's part in it.
@@ -84,8 +88,8 @@ impl Keeping {
 
     /// This process leaves the region. If it keeps it, another of the host goes on; if there is none, it returns when other hosts
     /// have what was written here, or not much later.
-    pub fn end(self, segment: &Segment, members: u16) {
-        let Some(ours) = self.ours else {
+    pub fn end(mut self, segment: &Segment, members: u16) {
+        let Some(ours) = self.ours.take() else {
             return;
         };
         let is_here =
@@ -133,9 +137,22 @@ impl Running {
             .common()
             .turned_at_ns
             .store(turned_at, Ordering::Relaxed);
+        let for_nobody = Arc::clone(&desk);
         let body = move || desk.run(&segment, &socket, &told);
         let thread = without_signals("bcl-reflect-net", body);
-        let thread = thread.map_err(|source| Error::system("starting a thread", source))?;
+        let thread = thread.map_err(|source| {
+            for_nobody.end(false);
+            Error::system("starting a thread", source)
+        })?;
         Ok(Self { word, stop, thread })
+    }
+}
+
+/// It stops soon, should nobody have waited for that.
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        if let Some(ours) = &self.ours {
+            ours.stop.store(STOP_AT_ONCE, Ordering::Release);
+        }
     }
 }

@@ -43,18 +43,13 @@ pub fn ended_of(state: State) -> Ended {
     std::num::NonZeroU32::new(state.to_word() as u32)
 }
 
-/// The other way round.
+/// The other way round, whatever another host has said.
 pub fn state_of(epoch: u64, ended: Ended) -> State {
     let joined = (epoch >> 32) as u32;
-    match ended {
-        None => State {
-            joined,
-            life: Life::Gone(Cause::Vanished),
-        },
-        Some(ended) => State {
-            joined,
-            ..State::of_word(ended.get().into())
-        },
+    let said = ended.map(|ended| State::of_word(ended.get().into()).life);
+    match said {
+        Some(life @ Life::Gone(_)) => State { joined, life },
+        _ => vanished(joined),
     }
 }
 
@@ -197,11 +192,15 @@ impl Locals {
         };
         self.members[usize::from(member)] = None;
         memory.finish(member);
-        segment
-            .book(member)
-            .answered
-            .writer
-            .store(0, Ordering::Relaxed);
+        let answered = &segment.book(member).answered;
+        answered.writer.store(0, Ordering::Relaxed);
+        // Granted, and never taken up.
+        let _ = answered.wish.compare_exchange(
+            wish::GRANTED,
+            wish::NONE,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         mirror.end(now, member, ended_of(ended));
     }
 

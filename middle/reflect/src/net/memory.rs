@@ -46,6 +46,10 @@ impl KeptMemory {
         let log = self.segment.log(member);
         let head = self.head(member);
         let mut applied = written.applied.load(Ordering::Acquire);
+        // Further apart they have never been, unless a program ran wild.
+        if head.saturating_sub(applied) > log.len_bytes() {
+            applied = head;
+        }
         while applied < head {
             let mut header = [0; FRAME_HEADER_BYTES as usize];
             let is_there = log.read(applied, &mut header);

@@ -223,7 +223,8 @@ impl HostLine {
 }
 
 impl Log<'_> {
-    fn len_bytes(&self) -> u64 {
+    /// Its length.
+    pub fn len_bytes(&self) -> u64 {
         size_of_val(self.words) as u64
     }
 
