@@ -414,6 +414,19 @@ fn two_hosts_with_one_node_number_are_refused() {
     );
 }
 
+/// Whether this is a process of such a job. If not, it is run, and has to succeed.
+fn is_part_of_a_job(test: &str) -> bool {
+    if std::env::var_os("BCL_TEST_PART").is_some() {
+        return true;
+    }
+    let node = Node::new();
+    if let Some(hosts) = Namespaces::new(&node) {
+        let output = job_of_this_program(&hosts, &node, test);
+        assert!(output.status.success(), "{}", text(&output));
+    }
+    false
+}
+
 /// Runs a test of this file as a program of four processes on two hosts.
 fn job_of_this_program(hosts: &Namespaces, node: &Node, test: &str) -> Output {
     let program = std::env::current_exe().unwrap();
@@ -430,14 +443,7 @@ fn job_of_this_program(hosts: &Namespaces, node: &Node, test: &str) -> Output {
 
 #[test]
 fn processes_on_two_hosts_exchange_addresses_and_messages() {
-    if std::env::var_os("BCL_TEST_PART").is_none() {
-        let node = Node::new();
-        let Some(hosts) = Namespaces::new(&node) else {
-            return;
-        };
-        let test = "processes_on_two_hosts_exchange_addresses_and_messages";
-        let output = job_of_this_program(&hosts, &node, test);
-        assert!(output.status.success(), "{}", text(&output));
+    if !is_part_of_a_job("processes_on_two_hosts_exchange_addresses_and_messages") {
         return;
     }
     let mut job = Job::from_env().unwrap().unwrap();
@@ -625,14 +631,7 @@ fn an_exchange_with_one_on_another_host_that_has_left_fails_at_once() {
 
 #[test]
 fn the_processes_of_a_job_on_two_hosts_share_a_region() {
-    if std::env::var_os("BCL_TEST_PART").is_none() {
-        let node = Node::new();
-        let Some(hosts) = Namespaces::new(&node) else {
-            return;
-        };
-        let test = "the_processes_of_a_job_on_two_hosts_share_a_region";
-        let output = job_of_this_program(&hosts, &node, test);
-        assert!(output.status.success(), "{}", text(&output));
+    if !is_part_of_a_job("the_processes_of_a_job_on_two_hosts_share_a_region") {
         return;
     }
     assert_eq!(

@@ -16,11 +16,6 @@ pub fn frame_header(offset: u64, len_bytes: u64) -> [u8; FRAME_HEADER_BYTES as u
     bytes
 }
 
-/// What that says: an offset and a length, of which nothing is sure.
-pub fn frame_of(header: &[u8; FRAME_HEADER_BYTES as usize]) -> (u64, u64) {
-    (get_u64(header, 0), get_u64(header, 8))
-}
-
 /// How long the frame of a write is.
 pub fn frame_bytes(len_bytes: u64) -> u64 {
     FRAME_HEADER_BYTES + len_bytes.next_multiple_of(8)
@@ -28,7 +23,7 @@ pub fn frame_bytes(len_bytes: u64) -> u64 {
 
 /// A frame that makes no sense, or is not there any more.
 #[derive(Debug)]
-pub(crate) struct Senseless;
+pub struct Senseless;
 
 /// Where in the region the write begins that a frame tells, and how long it is. A program of this host may have run wild, or one of
 /// another.
@@ -40,7 +35,7 @@ fn frame_at(
 ) -> Result<(u64, u64), Senseless> {
     let mut header = [0; FRAME_HEADER_BYTES as usize];
     let is_there = memory.read_log(member, position, &mut header);
-    let (offset, len_bytes) = frame_of(&header);
+    let (offset, len_bytes) = (get_u64(&header, 0), get_u64(&header, 8));
     let end = offset.checked_add(len_bytes);
     let fits =
         len_bytes <= geometry.frame_max() && end.is_some_and(|end| end <= geometry.region_bytes);
@@ -50,8 +45,11 @@ fn frame_at(
     }
 }
 
-/// Writes into the region what the log has in whole frames, and says how far that goes.
-pub(crate) fn apply(
+/// Writes into the region what the log has in whole frames between two positions, and says how far that goes.
+///
+/// # Errors
+/// [`Senseless`], once frames make no sense; those before are in the region.
+pub fn apply(
     memory: &impl Memory,
     geometry: &Geometry,
     member: u16,

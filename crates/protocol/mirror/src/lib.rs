@@ -35,7 +35,7 @@ mod tree;
 mod wild;
 
 pub use claim::Claimed;
-pub use frames::{FRAME_HEADER_BYTES, frame_bytes, frame_header, frame_of};
+pub use frames::{FRAME_HEADER_BYTES, Senseless, apply, frame_bytes, frame_header};
 pub use memory::Memory;
 pub use mirror::{Counts, Mirror, Outgoing};
 pub use names::{Config, Ended, Event, Geometry, HostId};

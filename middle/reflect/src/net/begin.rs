@@ -23,9 +23,9 @@ pub const FAN_OUT: usize = 16;
 /// How long others are looked for.
 const PATIENCE: Span = Span::from_ms(1000);
 /// Header of a packet.
-pub const HEADER_BYTES: usize = 64;
+const HEADER_BYTES: usize = 64;
 /// Payloads that a header can have behind it.
-pub const PAYLOAD_MIN: usize = 1032;
+const PAYLOAD_MIN: usize = 1032;
 const PAYLOAD_MAX: usize = 8896;
 
 /// Gets a socket, and goes on where the process before has ended.
@@ -43,13 +43,14 @@ pub fn begin(host: &Host, segment: &Arc<Segment>) -> Result<Round, Error> {
     let mut seed = [0; 8];
     bcl_os::random(&mut seed).map_err(|source| Error::system("getting random numbers", source))?;
     let others = places.others.iter();
+    let geometry = Geometry {
+        members,
+        region_bytes: host.geometry().len_bytes,
+        log_bytes: log_bytes(members),
+    };
     let config = Config {
         host: HostId(segment.common().host.load(Ordering::Relaxed)),
-        geometry: Geometry {
-            members,
-            region_bytes: host.geometry().len_bytes,
-            log_bytes: log_bytes(members),
-        },
+        geometry,
         secret: host.secret().of_packets(),
         places: others.map(|ip| candidates(*ip, region)).collect(),
         payload_bytes: payload_bytes(&socket, places),
@@ -57,7 +58,7 @@ pub fn begin(host: &Host, segment: &Arc<Segment>) -> Result<Round, Error> {
         patience: PATIENCE,
         seed: u64::from_ne_bytes(seed),
     };
-    let memory = KeptMemory::new(Arc::clone(segment), members);
+    let memory = KeptMemory::new(Arc::clone(segment), geometry);
     let (locals, ended) = Locals::find(segment, members, now());
     let before = before(segment, members, ended);
     forget_the_lost(segment, members, &before);
@@ -90,7 +91,12 @@ fn payload_bytes(socket: &Socket, places: &Places) -> usize {
     if smallest < HEADER_BYTES + PAYLOAD_MIN {
         socket.permit_fragments(true);
     }
-    let fits = smallest.saturating_sub(HEADER_BYTES) / 8 * 8;
+    payload_in(smallest)
+}
+
+/// How long a payload can be in a datagram of that length, or is anyway.
+pub fn payload_in(datagram_bytes: usize) -> usize {
+    let fits = datagram_bytes.saturating_sub(HEADER_BYTES) / 8 * 8;
     fits.clamp(PAYLOAD_MIN, PAYLOAD_MAX)
 }
 

@@ -13,7 +13,6 @@ use super::desk::{Desk, STOP_AND_DRAIN, STOP_AT_ONCE};
 use super::now;
 use super::writing::ring_anyway;
 use crate::error::Error;
-use crate::life::Life;
 use crate::seat::Host;
 use crate::segment::Segment;
 
@@ -92,9 +91,7 @@ impl Keeping {
         let Some(ours) = self.ours.take() else {
             return;
         };
-        let is_here =
-            |member| segment.member(member).0.life == Life::There && segment.host_of(member) == 0;
-        let how = match (0..members).any(is_here) {
+        let how = match (0..members).any(|member| segment.is_here(member)) {
             true => STOP_AT_ONCE,
             false => STOP_AND_DRAIN,
         };
@@ -115,8 +112,8 @@ fn lives(host: &Host, segment: &Segment, word: u64) -> bool {
         // Of one that sat here before.
         return false;
     }
-    let is_watched = segment.member(seat).0.life == Life::There && segment.host_of(seat) == 0;
-    is_watched || !matches!(host.folder().connect_to_seat(host.seat_of(seat)), Ok(None))
+    // Those who are members are watched.
+    segment.is_here(seat) || !matches!(host.folder().connect_to_seat(host.seat_of(seat)), Ok(None))
 }
 
 impl Running {

@@ -38,6 +38,11 @@ impl Here {
     }
 }
 
+/// How often somebody has joined as a member, by the epoch of its log ([REFLECT-7.4]).
+pub fn joined_of(epoch: u64) -> u32 {
+    (epoch >> 32) as u32
+}
+
 /// How a member has ended, for other hosts: the lower half of its state ([REFLECT-6.2]).
 pub fn ended_of(state: State) -> Ended {
     std::num::NonZeroU32::new(state.to_word() as u32)
@@ -45,7 +50,7 @@ pub fn ended_of(state: State) -> Ended {
 
 /// The other way round, whatever another host has said.
 pub fn state_of(epoch: u64, ended: Ended) -> State {
-    let joined = (epoch >> 32) as u32;
+    let joined = joined_of(epoch);
     let said = ended.map(|ended| State::of_word(ended.get().into()).life);
     match said {
         Some(life @ Life::Gone(_)) => State { joined, life },
@@ -64,11 +69,10 @@ impl Locals {
         let find = |member| {
             let saved = segment.book(member).kept.load();
             let (state, _) = segment.member(member);
-            let joined = (saved.epoch >> 32) as u32;
+            let joined = joined_of(saved.epoch);
             let is_granted =
                 segment.book(member).answered.wish.load(Ordering::Acquire) == wish::GRANTED;
-            let is_there = state.life == Life::There && segment.host_of(member) == 0;
-            let is_here = saved.is_ours && (is_granted || is_there);
+            let is_here = saved.is_ours && (is_granted || segment.is_here(member));
             let ended = match state.life {
                 _ if !saved.is_ours || is_here => None,
                 Life::Gone(_) => ended_of(state),
@@ -154,7 +158,7 @@ impl Locals {
                 wish::DENIED
             }
             Claimed::Ours { position, epoch } => {
-                let joined = (epoch >> 32) as u32;
+                let joined = joined_of(epoch);
                 memory.begin(member, position);
                 answered.writer.store(joined.into(), Ordering::Relaxed);
                 *here = Some(Here::new(joined, now));

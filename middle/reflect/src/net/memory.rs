@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bcl_mirror::{FRAME_HEADER_BYTES, HostId, Memory, Saved};
+use bcl_mirror::{Geometry, HostId, Memory, Saved};
 use bcl_os::sync::Ordering;
 
-use super::shared::HOSTS_MAX;
+use super::shared::{FRAME_MAX_BYTES, HOSTS_MAX};
 use super::writing::tell;
 use crate::segment::Segment;
 use crate::words;
@@ -18,15 +18,17 @@ const LOOKED_AT_BYTES: u64 = 1 << 20;
 /// The segment, for who keeps the region.
 pub struct KeptMemory {
     segment: Arc<Segment>,
+    geometry: Geometry,
     /// By member: how far its log had come when that was looked at last. It only grows, whatever a program writes there.
     heads: Vec<Cell<u64>>,
 }
 
 impl KeptMemory {
-    pub fn new(segment: Arc<Segment>, members: u16) -> Self {
+    pub fn new(segment: Arc<Segment>, geometry: Geometry) -> Self {
         Self {
             segment,
-            heads: (0..members).map(|_| Cell::new(0)).collect(),
+            heads: (0..geometry.members).map(|_| Cell::new(0)).collect(),
+            geometry,
         }
     }
 
@@ -43,32 +45,14 @@ impl KeptMemory {
     /// Puts into the region what a member of this host has written to its log, and not to the region before it ended.
     pub fn finish(&self, member: u16) {
         let written = &self.segment.book(member).written;
-        let log = self.segment.log(member);
-        let head = self.head(member);
-        let mut applied = written.applied.load(Ordering::Acquire);
-        // Further apart they have never been, unless a program ran wild.
-        if head.saturating_sub(applied) > log.len_bytes() {
-            applied = head;
-        }
-        while applied < head {
-            let mut header = [0; FRAME_HEADER_BYTES as usize];
-            let is_there = log.read(applied, &mut header);
-            let (offset, len_bytes) = bcl_mirror::frame_of(&header);
-            let end = offset.checked_add(len_bytes);
-            let region_bytes = size_of_val(self.segment.words()) as u64;
-            let fits = end.is_some_and(|end| end <= region_bytes) && len_bytes <= FRAME_MAX;
-            if !is_there || !fits {
-                break;
-            }
-            self.apply(member, applied + FRAME_HEADER_BYTES, offset, len_bytes);
-            applied += bcl_mirror::frame_bytes(len_bytes);
+        let (applied, head) = (written.applied.load(Ordering::Acquire), self.head(member));
+        // Further apart they have never been, unless a program ran wild, whose frames need make no sense either.
+        if applied < head && head - applied <= self.geometry.log_bytes {
+            let _ = bcl_mirror::apply(self, &self.geometry, member, applied, head);
         }
         written.applied.store(head, Ordering::Relaxed);
     }
 }
-
-/// [REFLECT-7.3]
-const FRAME_MAX: u64 = 8192;
 
 impl Memory for KeptMemory {
     fn head(&self, member: u16) -> u64 {
@@ -119,8 +103,8 @@ impl Memory for KeptMemory {
     }
 
     fn apply(&self, member: u16, position: u64, offset: u64, len_bytes: u64) {
-        let mut bytes = [0; FRAME_MAX as usize];
-        let bytes = &mut bytes[..len_bytes.min(FRAME_MAX) as usize];
+        let mut bytes = [0; FRAME_MAX_BYTES];
+        let bytes = &mut bytes[..FRAME_MAX_BYTES.min(len_bytes as usize)];
         self.segment.log(member).read(position, bytes);
         self.write(offset, bytes);
     }

@@ -9,8 +9,8 @@ use bcl_os::sync::Ordering;
 use bcl_types::{Span, Time};
 use bcl_udp::{Buffers, Socket, Train, Trouble, mtu};
 
-use super::begin::{HEADER_BYTES, PAYLOAD_MIN};
-use super::local::{Locals, state_of};
+use super::begin::payload_in;
+use super::local::{Locals, joined_of, state_of};
 use super::memory::KeptMemory;
 use super::now;
 use crate::life::{Life, State};
@@ -137,8 +137,7 @@ impl Round {
         while let Some(report) = self.socket.next_report() {
             if let Trouble::TooLarge { mtu } = report.trouble {
                 let largest = mtu::largest_datagram_bytes(mtu, report.to.ip());
-                let fits = largest.saturating_sub(HEADER_BYTES) / 8 * 8;
-                self.mirror.limit_payload(fits.max(PAYLOAD_MIN));
+                self.mirror.limit_payload(payload_in(largest));
             }
         }
     }
@@ -154,7 +153,7 @@ impl Round {
                     host,
                     epoch,
                 } => {
-                    let (joined, life) = ((epoch >> 32) as u32, Life::There);
+                    let (joined, life) = (joined_of(epoch), Life::There);
                     self.segment.hear_of(member, host.0, State { joined, life });
                 }
                 Event::MemberGone {

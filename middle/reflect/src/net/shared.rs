@@ -16,6 +16,9 @@ const LOGS_BYTES: u64 = 16 << 20;
 const LOG_BYTES_MIN: u64 = 64 << 10;
 const LOG_BYTES_MAX: u64 = 1 << 20;
 
+/// Longest write that is one frame: an eighth of the shortest log ([REFLECT-7.3]).
+pub const FRAME_MAX_BYTES: usize = 8192;
+
 /// How long a member's log is, by the number of members: the same on all hosts.
 pub fn log_bytes(members: u16) -> u64 {
     let each = LOGS_BYTES / u64::from(members);
@@ -223,8 +226,7 @@ impl HostLine {
 }
 
 impl Log<'_> {
-    /// Its length.
-    pub fn len_bytes(&self) -> u64 {
+    fn len_bytes(&self) -> u64 {
         size_of_val(self.words) as u64
     }
 
@@ -259,6 +261,7 @@ mod tests {
         assert_eq!(log_bytes(16), 1 << 20);
         assert_eq!(log_bytes(100), 163_840);
         assert_eq!(log_bytes(256), 64 << 10);
+        assert_eq!(LOG_BYTES_MIN / 8, FRAME_MAX_BYTES as u64);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use bcl_os::sync::{Ordering, fence};
 
 use super::desk::Desk;
 use super::keeping;
-use super::shared::{Answered, log_bytes};
+use super::shared::{Answered, FRAME_MAX_BYTES, log_bytes};
 use crate::error::Error;
 use crate::segment::Segment;
 use crate::words;
@@ -79,9 +79,8 @@ impl Pen {
         offset: u64,
         data: &[u8],
     ) -> Result<(), Error> {
-        let frame_max = (log_bytes(self.members) / 8).min(8192) as usize;
         let mut at = offset;
-        for part in data.chunks(frame_max) {
+        for part in data.chunks(FRAME_MAX_BYTES) {
             self.write_frame(segment, name, at, part)?;
             at += part.len() as u64;
         }

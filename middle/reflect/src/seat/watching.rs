@@ -10,7 +10,7 @@ use bcl_types::Cause;
 
 use super::host::Host;
 use super::say::{Answer, Unheard, Wish, hear, say};
-use crate::life::{Life, State};
+use crate::life::State;
 use crate::segment::Segment;
 
 /// How long one that has hung up may seem to live.
@@ -86,9 +86,7 @@ impl Watch {
     /// Who is on this host beside this member: those after it, then those before it.
     fn there(&self, own: usize) -> Vec<(u16, State)> {
         let numbered = (0..).zip(self.segment.states());
-        let here = numbered.filter(|(member, state)| {
-            state.life == Life::There && self.segment.host_of(*member) == 0
-        });
+        let here = numbered.filter(|(member, _)| self.segment.is_here(*member));
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for (member, state) in here {
             match usize::from(member).cmp(&own) {

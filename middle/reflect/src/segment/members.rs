@@ -21,6 +21,11 @@ impl Segment {
         (state, line.pid.load(Ordering::Relaxed))
     }
 
+    /// Whether a member is there, and on this host.
+    pub fn is_here(&self, member: u16) -> bool {
+        self.member(member).0.life == Life::There && self.host_of(member) == 0
+    }
+
     /// The host that a member is on, 0 if that is this one.
     pub fn host_of(&self, member: u16) -> u64 {
         self.lines()[usize::from(member)]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use super::control::{self, SegmentRoom};
-use super::runs::{MAX_BYTES, MAX_SEGMENTS};
+use super::runs::Run;
 use super::{Socket, calls, report};
 use crate::address::RawAddress;
 
@@ -18,8 +18,7 @@ const MAX_PENDING: usize = 4;
 #[derive(Debug, Default)]
 pub struct Train {
     bytes: Vec<u8>,
-    segment_bytes: usize,
-    datagrams: usize,
+    run: Run,
 }
 
 impl Train {
@@ -27,20 +26,16 @@ impl Train {
     pub fn begin(&mut self, datagram: &[u8]) {
         self.bytes.clear();
         self.bytes.extend_from_slice(datagram);
-        (self.segment_bytes, self.datagrams) = (datagram.len(), 1);
+        self.run = Run::of_one(datagram.len());
     }
 
     /// Takes one more, unless it does not fit: false.
     pub fn add(&mut self, datagram: &[u8]) -> bool {
-        let is_even = self.bytes.len() == self.datagrams * self.segment_bytes;
-        let fits = self.bytes.len() + datagram.len() <= MAX_BYTES
-            && self.datagrams < MAX_SEGMENTS
-            && datagram.len() <= self.segment_bytes;
-        if is_even && fits {
+        let fits = self.run.add(datagram.len());
+        if fits {
             self.bytes.extend_from_slice(datagram);
-            self.datagrams += 1;
         }
-        is_even && fits
+        fits
     }
 }
 
@@ -50,10 +45,10 @@ impl Socket {
     ///
     /// Who cannot be reached does not keep others from getting them: the network loses what is for it.
     pub fn send_to_each(&mut self, to: &[SocketAddr], train: &Train) -> usize {
-        if let ([one], None, 1) = (to, self.peer.as_ref(), train.datagrams) {
+        if let ([one], None, 1) = (to, self.peer.as_ref(), train.run.datagrams) {
             return self.send_to_one(*one, &train.bytes);
         }
-        let together = train.datagrams > 1 && self.settings.segments;
+        let together = train.run.datagrams > 1 && self.settings.segments;
         match self.try_to_each(to, train, together) {
             // Some interfaces cannot segment, and older kernels say EINVAL of segments over the MTU.
             Err(libc::EIO | libc::EINVAL) if together => {
@@ -73,7 +68,7 @@ impl Socket {
         let cut_at = if together {
             train.bytes.len()
         } else {
-            train.segment_bytes
+            train.run.segment_bytes
         };
         let mut slices: Vec<_> = train.bytes.chunks(cut_at.max(1)).map(slice_of).collect();
         let mut room = SegmentRoom::EMPTY;
@@ -86,7 +81,7 @@ impl Socket {
                 message.msg_hdr.msg_namelen = address.len();
                 message.msg_hdr.msg_iov = slice;
                 message.msg_hdr.msg_iovlen = 1;
-                if let (true, Ok(bytes)) = (together, u16::try_from(train.segment_bytes)) {
+                if let (true, Ok(bytes)) = (together, u16::try_from(train.run.segment_bytes)) {
                     control::ask_for_segments(&mut message.msg_hdr, &mut room, bytes);
                 }
                 messages.push(message);

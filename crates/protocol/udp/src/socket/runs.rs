@@ -7,35 +7,44 @@ pub(super) const MAX_SEGMENTS: usize = 64;
 pub(super) const MAX_BYTES: usize = 65_507;
 
 /// Consecutive datagrams that go as one buffer: all but the last have the same length, and the last is not longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) datagrams: usize,
     /// The length that the kernel cuts at.
     pub(super) segment_bytes: usize,
+    total_bytes: usize,
+}
+
+impl Run {
+    /// Of one datagram.
+    pub(super) fn of_one(len: usize) -> Self {
+        Self {
+            datagrams: 1,
+            segment_bytes: len,
+            total_bytes: len,
+        }
+    }
+
+    /// Takes one more, unless it does not fit: false.
+    pub(super) fn add(&mut self, len: usize) -> bool {
+        let is_even = self.total_bytes == self.datagrams * self.segment_bytes;
+        let fits = is_even
+            && len <= self.segment_bytes
+            && self.total_bytes + len <= MAX_BYTES
+            && self.datagrams < MAX_SEGMENTS;
+        if fits {
+            self.datagrams += 1;
+            self.total_bytes += len;
+        }
+        fits
+    }
 }
 
 /// The longest run that `lens` begins with; of one datagram if `together` is not wanted. `None` if there are none.
 pub(super) fn first_run(lens: impl IntoIterator<Item = usize>, together: bool) -> Option<Run> {
     let mut lens = lens.into_iter();
-    let segment_bytes = lens.next()?;
-    let mut run = Run {
-        datagrams: 1,
-        segment_bytes,
-    };
-    if !together {
-        return Some(run);
-    }
-    let mut total_bytes = segment_bytes;
-    for len in lens {
-        total_bytes += len;
-        if len > segment_bytes || total_bytes > MAX_BYTES || run.datagrams == MAX_SEGMENTS {
-            break;
-        }
-        run.datagrams += 1;
-        if len < segment_bytes {
-            break;
-        }
-    }
+    let mut run = Run::of_one(lens.next()?);
+    while together && lens.next().is_some_and(|len| run.add(len)) {}
     Some(run)
 }
 
