@@ -8,7 +8,6 @@ use bcl_os::sync::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::life::{Life, News, State};
-use crate::net::desk::Desk;
 use crate::net::writing::{Pen, Reached};
 use crate::options::{Geometry, Joining};
 use crate::seat::Seated;
@@ -27,8 +26,7 @@ pub struct Region {
     geometry: Geometry,
     member: u16,
     /// If other hosts have the region.
-    pen: Option<Mutex<Pen>>,
-    desk: Option<Arc<Desk>>,
+    pen: Option<Pen>,
     bed: Bed,
     told: Mutex<Told>,
     /// Whose it is: this process's, not its children's. [`LEFT`] once it is left.
@@ -53,15 +51,14 @@ impl Region {
         let generation = generation();
         let seated = Seated::take(joining)?;
         let segment = Arc::clone(&seated.segment);
-        let pen = seated.desk.as_ref().map(|desk| {
-            Mutex::new(Pen {
-                member,
-                members: geometry.members,
-                joined: seated.joined(),
-                desk: Arc::clone(desk),
-            })
+        let pen = seated.desk.as_ref().map(|desk| Pen {
+            segment: Arc::clone(&segment),
+            name: geometry.name.clone(),
+            member,
+            joined: seated.joined(),
+            desk: Arc::clone(desk),
+            writing: Mutex::default(),
         });
-        let desk = seated.desk.clone();
         let told = Told {
             ends: segment.ends(),
             states: segment.states().collect(),
@@ -73,7 +70,6 @@ impl Region {
             geometry,
             member,
             pen,
-            desk,
             bed: Bed::default(),
             told: Mutex::new(told),
             generation: AtomicU64::new(generation),
@@ -122,7 +118,7 @@ impl Region {
     pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
         self.check(offset, data.len())?;
         if let Some(pen) = &self.pen {
-            return lock(pen).write(&self.segment, self.name(), offset, data);
+            return pen.write(offset, data);
         }
         words::write(self.segment.words(), offset as usize, data);
         let end = offset + data.len() as u64;
@@ -138,8 +134,7 @@ impl Region {
     pub fn write_word(&self, offset: u64, value: u64) -> Result<(), Error> {
         let index = self.check_word(offset)?;
         if let Some(pen) = &self.pen {
-            let data = value.to_ne_bytes();
-            return lock(pen).write(&self.segment, self.name(), offset, &data);
+            return pen.write(offset, &value.to_ne_bytes());
         }
         self.segment.words()[index].store(value, Ordering::Release);
         self.segment.wake_sleepers(offset, offset + 8);
@@ -175,8 +170,7 @@ impl Region {
                 is_enough,
             });
         };
-        let pen = lock(pen).clone();
-        pen.wait_until_reached(&self.segment, self.name(), position, members, timeout)
+        pen.wait_until_reached(position, members, timeout)
     }
 
     /// Reads a word, at a multiple of 8. What is read after it is no older. [REFLECT-3.3]
@@ -213,7 +207,7 @@ impl Region {
             word: &self.segment.words()[index],
             not,
             ends_known: self.told().ends,
-            desk: self.desk.as_deref(),
+            desk: self.pen.as_ref().map(|pen| &*pen.desk),
         };
         let waited = self.bed.wait(&wait, timeout);
         match self.has_left() {

@@ -59,12 +59,15 @@ pub fn begin(host: &Host, segment: &Arc<Segment>) -> Result<Round, Error> {
         seed: u64::from_ne_bytes(seed),
     };
     let memory = KeptMemory::new(Arc::clone(segment), geometry);
-    let (locals, ended) = Locals::find(segment, members, now());
-    let before = before(segment, members, ended);
-    forget_the_lost(segment, members, &before);
+    let logs: Vec<_> = (0..members)
+        .map(|member| segment.book(member).kept.load())
+        .collect();
+    let (locals, ended) = Locals::find(segment, &logs, now());
+    let hosts = super::report::hosts(segment);
+    let before = Before { logs, ended, hosts };
+    forget_the_lost(segment, &before);
     let mirror = Mirror::resume(config, now(), &before, &memory);
-    let segment = Arc::clone(segment);
-    Ok(Round::new(segment, memory, mirror, locals, socket, members))
+    Ok(Round::new(memory, mirror, locals, socket))
 }
 
 fn bind(places: &Places, region: u64) -> Result<Socket, BindError> {
@@ -100,20 +103,10 @@ pub fn payload_in(datagram_bytes: usize) -> usize {
     fits.clamp(PAYLOAD_MIN, PAYLOAD_MAX)
 }
 
-fn before(segment: &Segment, members: u16, ended: Vec<bcl_mirror::Ended>) -> Before {
-    Before {
-        logs: (0..members)
-            .map(|member| segment.book(member).kept.load())
-            .collect(),
-        ended,
-        hosts: super::report::hosts(segment),
-    }
-}
-
 /// Those whose host nobody has written down are on none.
-fn forget_the_lost(segment: &Segment, members: u16, before: &Before) {
+fn forget_the_lost(segment: &Segment, before: &Before) {
     let is_known = |host: u64| before.hosts.iter().any(|(known, _)| known.0 == host);
-    for member in 0..members {
+    for member in 0..segment.members() {
         let (state, _) = segment.member(member);
         let host = segment.host_of(member);
         if state.life == Life::There && host != 0 && !is_known(host) {

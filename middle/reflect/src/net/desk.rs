@@ -5,7 +5,7 @@
 //! that one does.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use bcl_os::sync::{AtomicBool, AtomicU32, Ordering, fence};
@@ -59,25 +59,25 @@ impl Desk {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Round>> {
-        self.round
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.round.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the round, if it is here and nobody else does.
-    fn if_free(&self, act: impl FnOnce(&mut Round)) -> bool {
-        let mut round = match self.round.try_lock() {
-            Ok(round) => round,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return false,
-        };
+    /// `None` if somebody else has it.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Option<Round>>> {
+        match self.round.try_lock() {
+            Ok(round) => Some(round),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn go_round(&self, mut round: MutexGuard<'_, Option<Round>>) {
         if let Some(round) = round.as_mut() {
-            act(round);
+            round.turn();
         }
         drop(round);
         // What came meanwhile was left to us.
         self.send_the_rest();
-        true
     }
 
     fn send_the_rest(&self) {
@@ -86,7 +86,7 @@ impl Desk {
             if !self.has_more.load(Ordering::Relaxed) {
                 return;
             }
-            let Ok(mut round) = self.round.try_lock() else {
+            let Some(mut round) = self.try_lock() else {
                 return;
             };
             self.has_more.store(false, Ordering::SeqCst);
@@ -98,7 +98,10 @@ impl Desk {
 
     /// One of the program's threads has nothing to do.
     pub fn attend(&self) {
-        if self.is_here.load(Ordering::Relaxed) && self.if_free(Round::turn) {
+        if self.is_here.load(Ordering::Relaxed)
+            && let Some(round) = self.try_lock()
+        {
+            self.go_round(round);
             self.turns.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -123,7 +126,7 @@ impl Desk {
     pub fn run(&self, segment: &Segment, socket: &Fd, stop: &AtomicU32) {
         let (mut drained_by, mut turns) = (None, self.turns.load(Ordering::Relaxed));
         loop {
-            self.turn();
+            self.go_round(self.lock());
             match stop.load(Ordering::Acquire) {
                 0 => {}
                 STOP_AND_DRAIN => {
@@ -137,13 +140,6 @@ impl Desk {
             let before = std::mem::replace(&mut turns, self.turns.load(Ordering::Relaxed));
             self.sleep(segment, socket, turns != before);
         }
-    }
-
-    fn turn(&self) {
-        if let Some(round) = self.lock().as_mut() {
-            round.turn();
-        }
-        self.send_the_rest();
     }
 
     fn is_sent(&self) -> bool {

@@ -87,11 +87,11 @@ impl Keeping {
 
     /// This process leaves the region. If it keeps it, another of the host goes on; if there is none, it returns when other hosts
     /// have what was written here, or not much later.
-    pub fn end(mut self, segment: &Segment, members: u16) {
+    pub fn end(mut self, segment: &Segment) {
         let Some(ours) = self.ours.take() else {
             return;
         };
-        let how = match (0..members).any(|member| segment.is_here(member)) {
+        let how = match (0..segment.members()).any(|member| segment.is_here(member)) {
             true => STOP_AT_ONCE,
             false => STOP_AND_DRAIN,
         };

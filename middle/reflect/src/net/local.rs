@@ -1,6 +1,6 @@
 //! The members of this host, for who keeps the region: those who want to be, and those who have ended.
 
-use bcl_mirror::{Claimed, Ended, Memory, Mirror};
+use bcl_mirror::{Claimed, Ended, Memory, Mirror, Saved};
 use bcl_os::sync::Ordering;
 use bcl_types::{Cause, Span, Time};
 
@@ -65,9 +65,8 @@ fn vanished(joined: u32) -> State {
 
 impl Locals {
     /// As the process before has left it: which members are here, and how those have ended that were.
-    pub fn find(segment: &Segment, members: u16, now: Time) -> (Self, Vec<Ended>) {
-        let find = |member| {
-            let saved = segment.book(member).kept.load();
+    pub fn find(segment: &Segment, logs: &[Saved], now: Time) -> (Self, Vec<Ended>) {
+        let find = |(member, saved): (u16, &Saved)| {
             let (state, _) = segment.member(member);
             let joined = joined_of(saved.epoch);
             let is_granted =
@@ -81,7 +80,7 @@ impl Locals {
             let joined = if is_granted { joined } else { state.joined };
             (is_here.then(|| Here::new(joined, now)), ended)
         };
-        let (here, ended) = (0..members).map(find).unzip();
+        let (here, ended) = (0..).zip(logs).map(find).unzip();
         let locals = Self {
             members: here,
             requests_seen: None,
@@ -109,7 +108,8 @@ impl Locals {
     }
 
     /// Sees who has come, wants to come, or has ended.
-    pub fn look(&mut self, mirror: &mut Mirror, memory: &KeptMemory, segment: &Segment, now: Time) {
+    pub fn look(&mut self, mirror: &mut Mirror, memory: &KeptMemory, now: Time) {
+        let segment = memory.segment();
         if !self.has_requests(segment) && !self.has_wishes {
             return;
         }
@@ -118,25 +118,18 @@ impl Locals {
         for member in 0..self.members.len() as u16 {
             let wish = &segment.book(member).answered.wish;
             match wish.load(Ordering::Acquire) {
-                wish::WANTED => self.grant(member, mirror, memory, segment, now),
+                wish::WANTED => self.grant(member, mirror, memory, now),
                 wish::WITHDRAWN => {
                     mirror.unclaim(member);
                     wish.store(wish::NONE, Ordering::Release);
                 }
                 _ => {}
             }
-            self.see_whether_ended(member, mirror, memory, segment, now);
+            self.see_whether_ended(member, mirror, memory, now);
         }
     }
 
-    fn grant(
-        &mut self,
-        member: u16,
-        mirror: &mut Mirror,
-        memory: &KeptMemory,
-        segment: &Segment,
-        now: Time,
-    ) {
+    fn grant(&mut self, member: u16, mirror: &mut Mirror, memory: &KeptMemory, now: Time) {
         let here = &mut self.members[usize::from(member)];
         if let Some(before) = here.take() {
             // Somebody else has its seat, so that it has ended.
@@ -147,7 +140,7 @@ impl Locals {
             true => mirror.claim(now, member, memory),
             false => Claimed::Pending,
         };
-        let answered = &segment.book(member).answered;
+        let answered = &memory.segment().book(member).answered;
         let wish = match claimed {
             Claimed::Pending => {
                 self.has_wishes = true;
@@ -174,9 +167,9 @@ impl Locals {
         member: u16,
         mirror: &mut Mirror,
         memory: &KeptMemory,
-        segment: &Segment,
         now: Time,
     ) {
+        let segment = memory.segment();
         let Some(here) = self.members[usize::from(member)] else {
             return;
         };
@@ -209,7 +202,8 @@ impl Locals {
     }
 
     /// Tells those who wait how many members have what they wrote.
-    pub fn tell_who_has(&mut self, mirror: &Mirror, memory: &KeptMemory, segment: &Segment) {
+    pub fn tell_who_has(&mut self, mirror: &Mirror, memory: &KeptMemory) {
+        let segment = memory.segment();
         for (member, here) in (0..).zip(&mut self.members) {
             let Some(here) = here else {
                 continue;

@@ -32,6 +32,10 @@ impl KeptMemory {
         }
     }
 
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
     /// A process of this host writes a member's log from there on.
     pub fn begin(&self, member: u16, position: u64) {
         self.heads[usize::from(member)].set(position);

@@ -47,8 +47,8 @@ pub fn network(
 ) -> ReportedNetwork {
     let common = segment.common();
     let turned_at = Time(common.turned_at_ns.load(Ordering::Relaxed));
-    let [sent, again, passed_on, refused] =
-        [0, 1, 2, 3].map(|index| common.packets[index].load(Ordering::Relaxed));
+    let packets = common.packets.each_ref();
+    let [sent, again, passed_on, refused] = packets.map(|word| word.load(Ordering::Relaxed));
     ReportedNetwork {
         address: places.own.to_string(),
         others: hosts

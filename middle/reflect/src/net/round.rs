@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 
 use bcl_mirror::{Event, Mirror, Outgoing};
 use bcl_os::sync::Ordering;
@@ -14,7 +13,6 @@ use super::local::{Locals, joined_of, state_of};
 use super::memory::KeptMemory;
 use super::now;
 use crate::life::{Life, State};
-use crate::segment::Segment;
 
 /// So many batches are taken in before others have their turn.
 const BATCHES: usize = 64;
@@ -25,9 +23,7 @@ const TOLD: Span = Span::from_ms(100);
 
 /// All that is needed.
 pub struct Round {
-    segment: Arc<Segment>,
     memory: KeptMemory,
-    members: u16,
     mirror: Mirror,
     locals: Locals,
     socket: Socket,
@@ -44,18 +40,9 @@ pub struct Round {
 }
 
 impl Round {
-    pub fn new(
-        segment: Arc<Segment>,
-        memory: KeptMemory,
-        mirror: Mirror,
-        locals: Locals,
-        socket: Socket,
-        members: u16,
-    ) -> Self {
+    pub fn new(memory: KeptMemory, mirror: Mirror, locals: Locals, socket: Socket) -> Self {
         Self {
-            segment,
             memory,
-            members,
             mirror,
             locals,
             socket,
@@ -72,18 +59,16 @@ impl Round {
     /// Once round.
     pub fn turn(&mut self) {
         let now = now();
-        let common = self.segment.common();
-        common.turned_at_ns.store(now.0, Ordering::Relaxed);
+        let turned_at = &self.memory.segment().common().turned_at_ns;
+        turned_at.store(now.0, Ordering::Relaxed);
         self.receive(now);
-        self.locals
-            .look(&mut self.mirror, &self.memory, &self.segment, now);
+        self.locals.look(&mut self.mirror, &self.memory, now);
         if self.mirror.next_timeout() <= now {
             self.mirror.on_timeout(now, &self.memory);
         }
         self.hear();
         self.transmit();
-        self.locals
-            .tell_who_has(&self.mirror, &self.memory, &self.segment);
+        self.locals.tell_who_has(&self.mirror, &self.memory);
         if now.since(self.told_at) >= TOLD {
             self.told_at = now;
             self.tell_people();
@@ -93,7 +78,7 @@ impl Round {
     /// When the next turn is due if nothing comes.
     pub fn next(&self) -> Time {
         let due = self.mirror.next_timeout();
-        if self.locals.has_requests(&self.segment) {
+        if self.locals.has_requests(self.memory.segment()) {
             now()
         } else if self.locals.is_waiting() {
             due.min(now() + LOOK)
@@ -134,7 +119,10 @@ impl Round {
                 self.mirror.handle(now, from, datagram, &self.memory);
             }
         }
-        while let Some(report) = self.socket.next_report() {
+        // The calls before have asked for them where there was something to ask for.
+        while self.socket.has_reports()
+            && let Some(report) = self.socket.next_report()
+        {
             if let Trouble::TooLarge { mtu } = report.trouble {
                 let largest = mtu::largest_datagram_bytes(mtu, report.to.ip());
                 self.mirror.limit_payload(payload_in(largest));
@@ -144,8 +132,9 @@ impl Round {
 
     /// Writes down what has happened.
     fn hear(&mut self) {
+        let segment = self.memory.segment();
         while let Some(event) = self.mirror.poll_event() {
-            let common = self.segment.common();
+            let common = segment.common();
             match event {
                 Event::HostCame(_) | Event::HostGone(_) => {}
                 Event::MemberCame {
@@ -154,7 +143,7 @@ impl Round {
                     epoch,
                 } => {
                     let (joined, life) = (joined_of(epoch), Life::There);
-                    self.segment.hear_of(member, host.0, State { joined, life });
+                    segment.hear_of(member, host.0, State { joined, life });
                 }
                 Event::MemberGone {
                     member,
@@ -162,14 +151,14 @@ impl Round {
                     ended,
                 } => {
                     let after = state_of(epoch, ended);
-                    let (state, _) = self.segment.member(member);
+                    let (state, _) = segment.member(member);
                     let is_known = state.joined == after.joined && state.life != Life::There;
                     if !is_known {
-                        let host = self.segment.host_of(member);
-                        self.segment.hear_of(member, host.max(1), after);
+                        let host = segment.host_of(member);
+                        segment.hear_of(member, host.max(1), after);
                     }
                 }
-                Event::Usurped { member, .. } => self.locals.is_usurped(&self.segment, member),
+                Event::Usurped { member, .. } => self.locals.is_usurped(segment, member),
                 Event::FetchesAnew => common.fetches.store(1, Ordering::Relaxed),
                 Event::IsWhole => common.fetches.store(0, Ordering::Relaxed),
                 Event::Refused(theirs) => {
@@ -192,11 +181,12 @@ impl Round {
             counts.relayed,
             counts.forged + counts.foreign,
         ];
-        for (word, count) in self.segment.common().packets.iter().zip(packets) {
+        let segment = self.memory.segment();
+        for (word, count) in segment.common().packets.iter().zip(packets) {
             word.store(count, Ordering::Relaxed);
         }
-        for member in 0..self.members {
-            let answered = &self.segment.book(member).answered;
+        for member in 0..segment.members() {
+            let answered = &segment.book(member).answered;
             let head = self.mirror.head(member);
             answered.known_head.store(head, Ordering::Relaxed);
         }

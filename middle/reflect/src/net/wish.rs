@@ -1,5 +1,6 @@
 //! A process becomes a member once no other host has another that is ([REFLECT-8.5]): it wishes, and who keeps the region answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bcl_os::sync::Ordering;
@@ -24,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Waits until this process may be the member; says as what, by how often somebody has joined as it.
 pub fn become_member(
     host: &Host,
-    segment: &std::sync::Arc<Segment>,
+    segment: &Arc<Segment>,
     keeping: &mut Keeping,
 ) -> Result<u32, Error> {
     let member = host.seat().member;
@@ -53,11 +54,7 @@ pub fn become_member(
 }
 
 /// Somebody keeps the region, and nobody has said that it is another.
-fn looked_after(
-    host: &Host,
-    segment: &std::sync::Arc<Segment>,
-    keeping: &mut Keeping,
-) -> Result<(), Error> {
+fn looked_after(host: &Host, segment: &Arc<Segment>, keeping: &mut Keeping) -> Result<(), Error> {
     keeping.look(host, segment)?;
     keeping::check(segment, &host.geometry().name)?;
     let common = segment.common();

@@ -1,6 +1,6 @@
 //! What a member of this host writes goes to its log first, then to the region ([REFLECT-7.3]), and others are told.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bcl_mirror::{FRAME_HEADER_BYTES, frame_bytes, frame_header};
@@ -60,55 +60,49 @@ pub fn request(segment: &Segment) {
     ring(segment);
 }
 
-/// One member's way of writing, for one thread at a time.
-#[derive(Debug, Clone)]
+/// One member's way of writing.
+#[derive(Debug)]
 pub struct Pen {
+    pub segment: Arc<Segment>,
+    /// Of the region.
+    pub name: String,
     pub member: u16,
-    pub members: u16,
     /// As what it has joined.
     pub joined: u32,
     pub desk: Arc<Desk>,
+    /// Threads write one after the other.
+    pub writing: Mutex<()>,
 }
 
 impl Pen {
     /// Writes, and returns when the members of this host see it.
-    pub fn write(
-        &self,
-        segment: &Segment,
-        name: &str,
-        offset: u64,
-        data: &[u8],
-    ) -> Result<(), Error> {
+    pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        let writing = self.writing.lock();
+        let _writing = writing.unwrap_or_else(PoisonError::into_inner);
         let mut at = offset;
         for part in data.chunks(FRAME_MAX_BYTES) {
-            self.write_frame(segment, name, at, part)?;
+            self.write_frame(at, part)?;
             at += part.len() as u64;
         }
-        if segment
-            .book(self.member)
-            .answered
-            .floor
-            .load(Ordering::Relaxed)
-            != u64::MAX
-        {
-            self.desk.send(segment);
+        let floor = self.answered().floor.load(Ordering::Relaxed);
+        if floor != u64::MAX {
+            self.desk.send(&self.segment);
         }
         Ok(())
     }
 
-    fn write_frame(
-        &self,
-        segment: &Segment,
-        name: &str,
-        offset: u64,
-        data: &[u8],
-    ) -> Result<(), Error> {
+    fn answered(&self) -> &Answered {
+        &self.segment.book(self.member).answered
+    }
+
+    fn write_frame(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        let segment = &self.segment;
         let log = segment.log(self.member);
         let written = &log.book.written;
         let len_bytes = data.len() as u64;
         let head = written.head.load(Ordering::Relaxed);
         let end = head + frame_bytes(len_bytes);
-        self.wait_for_room(segment, name, end)?;
+        self.wait_for_room(end)?;
         // Who reads what lies a log's length before sees this first.
         written.until.store(end, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -121,41 +115,36 @@ impl Pen {
         Ok(())
     }
 
-    fn wait_for_room(&self, segment: &Segment, name: &str, end: u64) -> Result<(), Error> {
-        let answered = &segment.book(self.member).answered;
+    fn wait_for_room(&self, end: u64) -> Result<(), Error> {
+        let log_bytes = log_bytes(self.segment.members());
         let has_room = || {
-            let floor = answered.floor.load(Ordering::Acquire);
-            end <= floor.saturating_add(log_bytes(self.members))
+            let floor = self.answered().floor.load(Ordering::Acquire);
+            end <= floor.saturating_add(log_bytes)
         };
         while !has_room() {
-            self.check(segment)?;
-            self.desk.send(segment);
-            self.wait(segment, LOOK, &has_room);
-            keeping::check(segment, name)?;
+            self.check()?;
+            self.desk.send(&self.segment);
+            self.wait(LOOK, &has_room);
+            keeping::check(&self.segment, &self.name)?;
         }
-        self.check(segment)
+        self.check()
     }
 
     /// Until it is so, or something else has changed of what the member is answered: first by going round, if that is done here.
-    fn wait(&self, segment: &Segment, limit: Duration, is_so: &dyn Fn() -> bool) {
+    fn wait(&self, limit: Duration, is_so: &dyn Fn() -> bool) {
         for _ in 0..ATTENDED {
             if is_so() {
                 return;
             }
             self.desk.attend();
         }
-        self.desk.is_left(segment);
-        let answered = &segment.book(self.member).answered;
-        sleep_unless(answered, limit, is_so);
+        self.desk.is_left(&self.segment);
+        sleep_unless(self.answered(), limit, is_so);
     }
 
     /// Whether this process is still the member.
-    fn check(&self, segment: &Segment) -> Result<(), Error> {
-        let writer = segment
-            .book(self.member)
-            .answered
-            .writer
-            .load(Ordering::Relaxed);
+    fn check(&self) -> Result<(), Error> {
+        let writer = self.answered().writer.load(Ordering::Relaxed);
         match writer == u64::from(self.joined) {
             true => Ok(()),
             false => Err(Error::Usurped),
@@ -165,14 +154,11 @@ impl Pen {
     /// Waits until so many members have all up to a position; `None` is all who are there, this one included.
     pub fn wait_until_reached(
         &self,
-        segment: &Segment,
-        name: &str,
         position: u64,
         wanted: Option<u16>,
         timeout: Option<Duration>,
     ) -> Result<Reached, Error> {
-        let book = segment.book(self.member);
-        let answered = &book.answered;
+        let (segment, answered) = (&self.segment, self.answered());
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let having = || match answered.having_up_to.load(Ordering::Acquire) >= position {
             true => answered.having.load(Ordering::Relaxed),
@@ -183,7 +169,8 @@ impl Pen {
             members: having() as u16,
             is_enough: having() >= enough(),
         };
-        book.written.awaited.fetch_max(position, Ordering::Relaxed);
+        let awaited = &segment.book(self.member).written.awaited;
+        awaited.fetch_max(position, Ordering::Relaxed);
         request(segment);
         loop {
             let now = reached();
@@ -191,10 +178,10 @@ impl Pen {
             if now.is_enough || left == Some(Duration::ZERO) {
                 return Ok(now);
             }
-            self.check(segment)?;
+            self.check()?;
             let limit = left.map_or(LOOK, |left| left.min(LOOK));
-            self.wait(segment, limit, &|| reached() != now);
-            keeping::check(segment, name)?;
+            self.wait(limit, &|| reached() != now);
+            keeping::check(segment, &self.name)?;
         }
     }
 }

@@ -130,7 +130,7 @@ impl Host {
     /// The program has left.
     pub fn end(&self, keeping: Keeping) {
         if let Some(segment) = &self.segment {
-            keeping.end(segment, self.geometry.members);
+            keeping.end(segment);
         }
     }
 

@@ -65,7 +65,7 @@ impl Seated {
                 match joined {
                     Ok(joined) => joined,
                     Err(error) => {
-                        keeping.end(&segment, host.geometry().members);
+                        keeping.end(&segment);
                         return Err(error);
                     }
                 }

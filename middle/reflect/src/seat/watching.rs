@@ -85,8 +85,8 @@ impl Watch {
 
     /// Who is on this host beside this member: those after it, then those before it.
     fn there(&self, own: usize) -> Vec<(u16, State)> {
-        let numbered = (0..).zip(self.segment.states());
-        let here = numbered.filter(|(member, _)| self.segment.is_here(*member));
+        let all = 0..self.segment.members();
+        let here = all.filter_map(|member| Some((member, self.segment.state_here(member)?)));
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for (member, state) in here {
             match usize::from(member).cmp(&own) {

@@ -21,9 +21,20 @@ impl Segment {
         (state, line.pid.load(Ordering::Relaxed))
     }
 
+    /// How many there can be.
+    pub fn members(&self) -> u16 {
+        self.lines().len() as u16
+    }
+
     /// Whether a member is there, and on this host.
     pub fn is_here(&self, member: u16) -> bool {
-        self.member(member).0.life == Life::There && self.host_of(member) == 0
+        self.state_here(member).is_some()
+    }
+
+    /// As what a member is there, if it is, and on this host.
+    pub fn state_here(&self, member: u16) -> Option<State> {
+        let (state, _) = self.member(member);
+        (state.life == Life::There && self.host_of(member) == 0).then_some(state)
     }
 
     /// The host that a member is on, 0 if that is this one.

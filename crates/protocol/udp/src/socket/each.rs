@@ -49,21 +49,13 @@ impl Socket {
             return self.send_to_one(*one, &train.bytes);
         }
         let together = train.run.datagrams > 1 && self.settings.segments;
-        match self.try_to_each(to, train, together) {
-            // Some interfaces cannot segment, and older kernels say EINVAL of segments over the MTU.
-            Err(libc::EIO | libc::EINVAL) if together => {
-                self.try_to_each(to, train, false).unwrap_or_default()
-            }
-            gone => gone.unwrap_or_default(),
-        }
+        let gone = self.try_to_each(to, train, together);
+        let gone = gone.or_else(|| self.try_to_each(to, train, false));
+        gone.unwrap_or_default()
     }
 
-    fn try_to_each(
-        &mut self,
-        to: &[SocketAddr],
-        train: &Train,
-        together: bool,
-    ) -> Result<usize, i32> {
+    /// `None` if the datagrams cannot go together.
+    fn try_to_each(&mut self, to: &[SocketAddr], train: &Train, together: bool) -> Option<usize> {
         let addresses: Vec<RawAddress> = to.iter().map(RawAddress::new).collect();
         let cut_at = if together {
             train.bytes.len()
@@ -88,11 +80,11 @@ impl Socket {
             }
         }
         let gone = self.send_all(&mut messages, together)?;
-        Ok(gone / slices.len().max(1))
+        Some(gone / slices.len().max(1))
     }
 
-    /// How many have gone. An error is that of segments, of the first.
-    fn send_all(&mut self, messages: &mut [libc::mmsghdr], together: bool) -> Result<usize, i32> {
+    /// How many have gone; `None` if the first cannot be cut into segments.
+    fn send_all(&mut self, messages: &mut [libc::mmsghdr], together: bool) -> Option<usize> {
         let (mut gone, mut failures) = (0, 0);
         while gone < messages.len() {
             let end = messages.len().min(gone + AT_ONCE);
@@ -104,9 +96,8 @@ impl Socket {
                 Err(error) if is_full(&error) => break,
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or_default();
-                    if together && gone == 0 && matches!(errno, libc::EIO | libc::EINVAL) {
-                        self.settings.segments &= errno != libc::EIO;
-                        return Err(errno);
+                    if together && gone == 0 && self.is_about_segments(errno) {
+                        return None;
                     }
                     // Of this address, or of what was sent before, which the kernel tells once.
                     self.collect_if_pending(&error);
@@ -117,7 +108,7 @@ impl Socket {
                 }
             }
         }
-        Ok(gone)
+        Some(gone)
     }
 
     fn send_to_one(&mut self, to: SocketAddr, bytes: &[u8]) -> usize {

@@ -190,11 +190,8 @@ impl Socket {
                 }
                 Err(errno) => errno,
             };
-            // Some interfaces cannot segment (EIO), and older kernels say EINVAL of segments over the MTU,
-            // which one by one get a truer error.
-            if together && matches!(errno, libc::EIO | libc::EINVAL) {
+            if together && self.is_about_segments(errno) {
                 together = false;
-                self.settings.segments &= errno != libc::EIO;
                 continue;
             }
             // It may be the network's answer to an earlier datagram, which the kernel tells once.
@@ -228,6 +225,13 @@ impl Socket {
             return Err(self.sorted(to, rest[0].len_bytes(), errno));
         }
         Ok(sent)
+    }
+
+    /// Some interfaces cannot segment (EIO), and older kernels say EINVAL of segments over the MTU, which one by one get a truer
+    /// error.
+    pub(super) fn is_about_segments(&mut self, errno: libc::c_int) -> bool {
+        self.settings.segments &= errno != libc::EIO;
+        matches!(errno, libc::EIO | libc::EINVAL)
     }
 
     /// The cheapest way for one small datagram.
