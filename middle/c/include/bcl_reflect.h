@@ -67,7 +67,7 @@ int bcl_reflect_join(const char *name, uint64_t len, uint32_t members, uint32_t 
  * `address` the one that the others know this host by; NULL if only one of `hosts` is an address of this machine.
  *
  * In a job of `bcl run --hosts`, bcl_reflect_join does so by itself (BCL_HOSTS, BCL_NODE). The hosts exchange UDP datagrams at ports from
- * 28192 to 32735, which the job's key authenticates. [REFLECT-8] BCL_ERR_SYSTEM: also if no such port can be had.
+ * 28192 to 32735, by IP multicast where it reaches them (BCL_MULTICAST=off: not so), which the job's key authenticates. [REFLECT-8] BCL_ERR_SYSTEM: also if no such port can be had.
  */
 int bcl_reflect_join_hosts(const char *name, uint64_t len, uint32_t members, uint32_t member, const char *hosts,
                            const char *address, const bcl_options *options, bcl_reflect **region);

@@ -28,6 +28,7 @@ pub const REGION_MAX_BYTES: u64 = 4 << 30;
 /// | [`folder`](Self::folder) | `BCL_DIR` | `/tmp/bcl` |
 /// | [`key`](Self::key) | `BCL_JOB_KEY`, `BCL_JOB_KEY_FILE` | one for each user |
 /// | [`hosts`](Self::hosts) | `BCL_HOSTS`, which `bcl run --hosts` sets, with the nodes file | this host only |
+/// | | `BCL_MULTICAST` (`auto`, `off`): whether what is written goes by IP multicast to hosts that hear it | `auto` |
 /// | [`address`](Self::address) | `BCL_NODE`, with the nodes file | the one of the hosts' that is this machine's |
 #[derive(Debug, Clone)]
 #[must_use = "options do nothing until a region is joined"]

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use bcl_node::JobKey;
-use bcl_reflect::{Error, Life, Options, Region};
+use bcl_node::{Folder, JobKey};
+use bcl_reflect::{Error, Life, Options, Region, reports};
 use tempfile::TempDir;
 
 /// Loopback addresses with folders.
@@ -71,6 +71,31 @@ fn what_one_writes_appears_on_the_other_host() {
         one.life(1).unwrap(),
         Life::Gone(bcl_types::Cause::Closed)
     ));
+}
+
+#[test]
+fn where_the_network_has_multicast_one_packet_is_for_all() {
+    let hosts = Hosts::new(4);
+    let all: Vec<Region> = (0..4)
+        .map(|host| hosts.join(host.into(), host, 4))
+        .collect();
+    let network = || {
+        let folder = Folder::open(hosts.folders[0].path()).unwrap();
+        reports(&folder).unwrap().remove(0).network.unwrap()
+    };
+    until("all hear", || network().hearers == 3);
+    assert_eq!(network().way, "IP multicast brings a packet to all 3");
+    for word in 1..3000 {
+        all[0].write_word(8 * (word % 64), word).unwrap();
+    }
+    let patience = Some(Duration::from_secs(10));
+    let reached = all[0]
+        .wait_until_reached(all[0].written(), None, patience)
+        .unwrap();
+    assert!(reached.is_enough && reached.members == 4, "{reached:?}");
+    for region in &all[1..] {
+        assert_eq!(region.load(8 * (2999 % 64)).unwrap(), 2999);
+    }
 }
 
 #[test]

@@ -108,6 +108,19 @@ impl Cluster {
         self.set_far_end(index, "up")
     }
 
+    /// Whether the switch brings packets for multicast groups to a host.
+    ///
+    /// # Errors
+    /// Says which command failed and what it said.
+    pub fn bring_multicast(&self, index: usize, is_brought: bool) -> Result<()> {
+        let (namespace, name) = &self.far_ends[index];
+        let how = if is_brought { "on" } else { "off" };
+        run(&format!(
+            "ip -n {namespace} link set dev {name} type bridge_slave mcast_flood {how}"
+        ))
+        .map(drop)
+    }
+
     /// Takes the cable of two hosts away with the interfaces at its ends, and what was attached to them.
     ///
     /// # Errors

@@ -19,16 +19,30 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct World {
     lab: Lab,
     each: usize,
+    network: Network,
     members: Vec<Option<Peer>>,
+}
+
+/// What hosts reach each other by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Network {
+    V4,
+    V4WithoutMulticast,
+    V6,
 }
 
 impl World {
     fn new(hosts: usize, each: usize) -> Option<Self> {
+        Self::of(hosts, each, Network::V4)
+    }
+
+    fn of(hosts: usize, each: usize, network: Network) -> Option<Self> {
         let lab = Lab::new(hosts)?;
         let number = hosts * each;
         let mut world = Self {
             lab,
             each,
+            network,
             members: (0..number).map(|_| None).collect(),
         };
         // The first of each host is to keep the region there.
@@ -62,8 +76,14 @@ impl World {
         let cluster = &self.lab.cluster;
         let mut command = cluster.host(host).command(program("bcl-member"));
         prepare(&mut command, &self.lab.folder(host));
-        let addresses = (0..cluster.len()).map(|host| cluster.host(host).address.to_string());
-        let addresses: Vec<_> = addresses.collect();
+        let address = |host: usize| match self.network {
+            Network::V6 => cluster.host(host).address_v6.to_string(),
+            _ => cluster.host(host).address.to_string(),
+        };
+        let addresses: Vec<_> = (0..cluster.len()).map(address).collect();
+        if self.network == Network::V4WithoutMulticast {
+            command.env("BCL_MULTICAST", "off");
+        }
         command
             .args([member.to_string(), self.members.len().to_string()])
             .arg(LEN_BYTES.to_string())
@@ -131,6 +151,14 @@ impl World {
         assert_eq!(hashes.len(), 1, "regions differ: {hashes:?}");
     }
 
+    fn until_packets_go(&mut self, way: &str) {
+        for member in self.there() {
+            until(&format!("for member {member} {way}"), || {
+                self.peer(member).ask("way") == way
+            });
+        }
+    }
+
     fn inject(&mut self, percent: u32) {
         for host in 0..self.lab.cluster.len() {
             let faults = Faults::loss(percent * 10_000, host as u64 + 1);
@@ -174,6 +202,35 @@ fn eight_hosts_have_the_same_though_packets_are_lost_and_members_die_and_come_ag
 }
 
 #[test]
+fn one_packet_is_for_all_who_hear_it_and_the_others_miss_nothing() {
+    for network in [Network::V4, Network::V6] {
+        let Some(mut world) = World::of(4, 1, network) else {
+            return;
+        };
+        let all = [0, 1, 2, 3];
+        world.until_packets_go("IP multicast brings a packet to all 3");
+        world.storm(&all, 1000, 1);
+        world.is_the_same_everywhere();
+        // As a switch does that has forgotten who listens.
+        world.begin_storm(&all, 2000, 2);
+        let forget = world.lab.cluster.bring_multicast(3, false);
+        forget.expect("the switch can be told");
+        world.end_storm(&all);
+        world.is_the_same_everywhere();
+        let way = "IP multicast brings a packet to 2 of 3, one system call sends it to the other 1";
+        for member in 0..3 {
+            until(way, || world.peer(member).ask("way") == way);
+        }
+        world.storm(&all, 500, 3);
+        let remember = world.lab.cluster.bring_multicast(3, true);
+        remember.expect("the switch can be told");
+        world.until_packets_go("IP multicast brings a packet to all 3");
+        world.storm(&all, 500, 4);
+        world.is_the_same_everywhere();
+    }
+}
+
+#[test]
 fn another_process_of_the_host_goes_on_when_the_one_that_kept_the_region_is_killed() {
     let Some(mut world) = World::new(2, 3) else {
         return;
@@ -201,11 +258,12 @@ fn another_process_of_the_host_goes_on_when_the_one_that_kept_the_region_is_kill
 
 #[test]
 fn a_host_that_was_cut_off_or_stopped_is_missed_and_catches_up() {
-    let Some(mut world) = World::new(3, 1) else {
+    let Some(mut world) = World::of(3, 1, Network::V4WithoutMulticast) else {
         return;
     };
     let all = [0, 1, 2];
     world.storm(&all, 500, 1);
+    world.until_packets_go("one system call sends a packet to all 2");
     world.lab.cluster.cut(2).expect("the cable can be pulled");
     world.storm(&all, 3000, 2);
     sleep(SILENCE);

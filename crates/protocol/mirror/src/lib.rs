@@ -8,7 +8,7 @@
 //! and times, and takes packets, times and news. The same calls give the same results, so that a network of hosts can be simulated.
 //!
 //! Read on in `mirror`; then `greeting`, `beat` and `claim`: who is there; `sending`, `receiving` and `repair`: how a log travels, on
-//! ways that `tree` tells; `following` and `fetching`: for those who come later; `saved`: for a process that goes on where
+//! ways that `tree` and `group` tell; `following` and `fetching`: for those who come later; `saved`: for a process that goes on where
 //! another has ended.
 
 #![forbid(unsafe_code)]
@@ -20,6 +20,7 @@ mod following;
 mod frames;
 mod gaps;
 mod greeting;
+mod group;
 mod memory;
 mod mirror;
 mod names;

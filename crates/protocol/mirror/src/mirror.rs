@@ -9,6 +9,7 @@ use bcl_wire::JobKeys;
 use crate::claim::Claim;
 use crate::fetching::Fetching;
 use crate::greeting::{Greeting, Place};
+use crate::group::Group;
 use crate::memory::Memory;
 use crate::names::{Config, Event, HostId};
 use crate::packet::{self, Header, Kind, Making, Unfit};
@@ -31,6 +32,7 @@ pub struct Mirror {
     number: u64,
     pub(crate) greeting: Greeting,
     pub(crate) places: Vec<Place>,
+    pub(crate) group: Option<Group>,
     pub(crate) peers: BTreeMap<HostId, Peer>,
     /// This host and the others, in order.
     pub(crate) hosts: Vec<HostId>,
@@ -61,9 +63,14 @@ pub struct Mirror {
 #[derive(Debug, Clone)]
 pub(crate) enum To {
     One(SocketAddr),
+    /// All who get a log of this host directly.
+    Followers,
     /// Who gets the log of that host from this one.
     Children(HostId),
+    /// All, one by one,
     All,
+    /// or at once, as far as that reaches them.
+    Group,
 }
 
 /// A packet to be sent: the same to each address.
@@ -106,6 +113,7 @@ impl Mirror {
             keys: JobKeys::derive(&config.secret),
             greeting: Greeting::new(&mut random, now),
             places: places.map(|place| Place::new(place, now)).collect(),
+            group: config.group.map(Group::new),
             hosts: vec![config.host],
             streams: (0..members).map(|_| Stream::default()).collect(),
             fetching: Fetching::new(members),
@@ -166,6 +174,8 @@ impl Mirror {
             Kind::Pull => self.on_pull(&header, payload, memory),
             Kind::Chunk => self.on_chunk(&header, payload, memory),
             Kind::Bye => self.on_bye(&header, memory),
+            Kind::Probe => self.on_probe(&header),
+            Kind::Heard => self.on_heard(&header),
         }
     }
 
@@ -184,6 +194,7 @@ impl Mirror {
         self.greet_places();
         self.miss_the_silent(memory);
         self.beat();
+        self.probe();
         self.claim_again();
         self.answer_held(memory);
         self.fetch(memory);
@@ -345,12 +356,14 @@ impl Mirror {
         match to {
             To::One(address) => out.to.push(*address),
             To::All => out.to.extend(self.peers.values().map(|peer| peer.address)),
-            To::Children(root) => {
-                let children = self
-                    .children(*root)
-                    .filter_map(|host| self.peers.get(&host));
-                out.to.extend(children.map(|peer| peer.address));
-            }
+            To::Group => out
+                .to
+                .extend(self.group.as_ref().map(|group| group.address)),
+            To::Children(root) => out.to.extend(self.addresses_of_children(*root)),
+            To::Followers => match self.by_group() {
+                Some(to) => out.to.extend_from_slice(to),
+                None => out.to.extend(self.addresses_of_children(self.config.host)),
+            },
         }
         !out.to.is_empty()
     }

@@ -48,6 +48,8 @@ pub struct Config {
     pub secret: [u8; 32],
     /// Where other hosts may be: each at one of the addresses of its place.
     pub places: Vec<Vec<SocketAddr>>,
+    /// A multicast group that hosts of the region have joined, or may have.
+    pub group: Option<SocketAddr>,
     /// Most that goes behind a header: 1,032 at least, 8,896 at most.
     pub payload_bytes: usize,
     /// To how many others a host sends a packet by itself, 1 at least; they pass it on ([REFLECT-9.2]).

@@ -66,6 +66,10 @@ kinds! {
     Chunk = 16,
     /// I leave.
     Bye = 17,
+    /// Who hears this, sent to all at once?
+    Probe = 18,
+    /// I do.
+    Heard = 19,
 }
 
 /// Bits of a header.
@@ -80,7 +84,9 @@ pub(crate) mod flags {
     pub const ZEROS: u16 = 1 << 3;
     /// Whether the others have what the asker has does not matter any more.
     pub const ANYHOW: u16 = 1 << 4;
-    pub const ALL: u16 = (1 << 5) - 1;
+    /// Sent to all: not to be passed on.
+    pub const GROUP: u16 = 1 << 5;
+    pub const ALL: u16 = (1 << 6) - 1;
 }
 
 /// A header as plain values; what `position` and `extra` are depends on the kind.

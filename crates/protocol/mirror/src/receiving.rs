@@ -64,7 +64,7 @@ impl Mirror {
         if !is_there {
             self.apply(member, memory);
             self.unsaved.log(member);
-            if !header.has(flags::REPAIR) {
+            if !header.has(flags::REPAIR) && !header.has(flags::GROUP) {
                 self.relay(header.host, datagram);
             }
         }

@@ -5,6 +5,7 @@ use bcl_types::{Span, Time};
 
 use crate::memory::Memory;
 use crate::mirror::{Mirror, Outgoing, To};
+use crate::names::HostId;
 use crate::packet::{Header, Kind, Making, flags};
 use crate::repair::Repair;
 use crate::stream::Retry;
@@ -196,8 +197,13 @@ impl Mirror {
             sending.resend.start(now + sending.patience());
         }
         let due = sending.resend.due;
+        let mut flags = if is_asking { flags::ACK_NOW } else { 0 };
+        if self.by_group().is_some() {
+            flags |= flags::GROUP;
+        }
+        let stream = &self.streams[usize::from(member)];
         let header = Header {
-            flags: if is_asking { flags::ACK_NOW } else { 0 },
+            flags,
             member,
             epoch: stream.epoch,
             position,
@@ -211,7 +217,7 @@ impl Mirror {
         let is_there = memory.read_log(member, position, room);
         making.close(header, &self.keys);
         self.counts.sent += 1;
-        is_there && self.resolve(&To::Children(self.config.host), out)
+        is_there && self.resolve(&To::Followers, out)
     }
 
     /// Somebody has said that something was lost.
@@ -264,6 +270,8 @@ impl Mirror {
             })
             .collect();
         self.lost_some(member);
+        let deaf: Vec<HostId> = late.iter().map(|repair| repair.to).collect();
+        self.doubt(&deaf);
         late.into_iter().for_each(|repair| self.repair(repair));
     }
 }

@@ -1,6 +1,8 @@
 //! Which way packets take: from a log's host to the first hosts after it, and from each of them to further ones; back from those to it
 //! ([REFLECT-9.2]).
 
+use std::net::SocketAddr;
+
 use crate::mirror::Mirror;
 use crate::names::HostId;
 
@@ -11,6 +13,8 @@ impl Mirror {
         self.hosts = others.chain([self.config.host]).collect();
         self.hosts.sort_unstable();
         self.unsaved.hosts();
+        self.choose_way();
+        self.probe_soon();
     }
 
     /// Who gets packets of a host's logs from this one.
@@ -21,6 +25,15 @@ impl Mirror {
         (first..first + fan_out)
             .take_while(|place| *place < self.hosts.len())
             .map(move |place| self.hosts[(place + root) % self.hosts.len()])
+    }
+
+    pub(crate) fn addresses_of_children(
+        &self,
+        root: HostId,
+    ) -> impl Iterator<Item = SocketAddr> + '_ {
+        let children = self.children(root);
+        let children = children.filter_map(|host| self.peers.get(&host));
+        children.map(|peer| peer.address)
     }
 
     pub(crate) fn has_children(&self, root: HostId) -> bool {
@@ -62,6 +75,7 @@ mod tests {
             geometry,
             secret: [1; 32],
             places: Vec::new(),
+            group: None,
             payload_bytes: 1408,
             fan_out,
             patience: Span::from_ms(1),

@@ -113,6 +113,7 @@ fn nothing_a_fellow_says_does_harm() {
         geometry: GEOMETRY,
         secret: [1; 32],
         places: Vec::new(),
+        group: Some("239.192.0.1:1".parse().unwrap()),
         payload_bytes: 1408,
         fan_out: 1,
         patience: Span::from_ms(1),

@@ -7,6 +7,7 @@ use bcl_os::sync::Ordering;
 use bcl_types::Span;
 use bcl_udp::{BindError, Socket, mtu};
 
+use super::group;
 use super::local::Locals;
 use super::memory::KeptMemory;
 use super::now;
@@ -40,6 +41,10 @@ pub fn begin(host: &Host, segment: &Arc<Segment>) -> Result<Round, Error> {
         name: name.clone(),
         source,
     })?;
+    let group = match places.has_group {
+        true => group::join(&socket, places, region).ok(),
+        false => None,
+    };
     let mut seed = [0; 8];
     bcl_os::random(&mut seed).map_err(|source| Error::system("getting random numbers", source))?;
     let others = places.others.iter();
@@ -53,6 +58,7 @@ pub fn begin(host: &Host, segment: &Arc<Segment>) -> Result<Round, Error> {
         geometry,
         secret: host.secret().of_packets(),
         places: others.map(|ip| candidates(*ip, region)).collect(),
+        group: group.as_ref().map(Socket::local_address),
         payload_bytes: payload_bytes(&socket, places),
         fan_out: FAN_OUT,
         patience: PATIENCE,
@@ -67,7 +73,7 @@ pub fn begin(host: &Host, segment: &Arc<Segment>) -> Result<Round, Error> {
     let before = Before { logs, ended, hosts };
     forget_the_lost(segment, &before);
     let mirror = Mirror::resume(config, now(), &before, &memory);
-    Ok(Round::new(memory, mirror, locals, socket))
+    Ok(Round::new(memory, mirror, locals, socket, group))
 }
 
 fn bind(places: &Places, region: u64) -> Result<Socket, BindError> {

@@ -4,6 +4,7 @@
 //! the thread looks now and then whether it still does. What the program writes it sends itself, if nobody is just going round: else
 //! that one does.
 
+use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -51,11 +52,12 @@ impl std::fmt::Debug for Desk {
 
 impl Desk {
     /// From now on this process keeps the region. What to wait for, for the thread.
-    pub fn begin(&self, round: Round) -> std::io::Result<Fd> {
-        let socket = Fd::make(|| rustix::io::fcntl_dupfd_cloexec(round.socket(), 3))?;
+    pub fn begin(&self, round: Round) -> std::io::Result<Vec<Fd>> {
+        let doubled = |socket| Fd::make(|| rustix::io::fcntl_dupfd_cloexec(socket, 3));
+        let sockets = round.sockets().map(doubled).collect::<Result<_, _>>()?;
         *self.lock() = Some(round);
         self.is_here.store(true, Ordering::Release);
-        Ok(socket)
+        Ok(sockets)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Round>> {
@@ -123,7 +125,7 @@ impl Desk {
     }
 
     /// What the thread does until it is to stop.
-    pub fn run(&self, segment: &Segment, socket: &Fd, stop: &AtomicU32) {
+    pub fn run(&self, segment: &Segment, sockets: &[Fd], stop: &AtomicU32) {
         let (mut drained_by, mut turns) = (None, self.turns.load(Ordering::Relaxed));
         loop {
             self.go_round(self.lock());
@@ -138,7 +140,7 @@ impl Desk {
                 _ => return self.end(false),
             }
             let before = std::mem::replace(&mut turns, self.turns.load(Ordering::Relaxed));
-            self.sleep(segment, socket, turns != before);
+            self.sleep(segment, sockets, turns != before);
         }
     }
 
@@ -155,7 +157,7 @@ impl Desk {
     }
 
     /// Until something is to be done by the thread.
-    fn sleep(&self, segment: &Segment, socket: &Fd, is_attended: bool) {
+    fn sleep(&self, segment: &Segment, sockets: &[Fd], is_attended: bool) {
         let common = segment.common();
         common.is_asleep.store(1, Ordering::Relaxed);
         let is_fenced = fences::heavy();
@@ -174,17 +176,23 @@ impl Desk {
         }
         self.is_watched.store(!is_attended, Ordering::Relaxed);
         if let Some(bell) = segment.bell() {
-            let socket = (!is_attended).then(|| PollFd::from_borrowed_fd(socket.as_fd(), wanted));
-            wait_until(until, bell, socket);
+            let sockets = if is_attended { &[] } else { sockets };
+            wait_until(until, bell, sockets, wanted);
             common.is_asleep.store(0, Ordering::Relaxed);
             let _ = rustix::io::read(bell, &mut [0; 8]);
         }
     }
 }
 
-fn wait_until(until: Time, bell: BorrowedFd<'_>, socket: Option<PollFd<'_>>) {
-    let bell = PollFd::from_borrowed_fd(bell, PollFlags::IN);
-    let mut fds: Vec<_> = [bell].into_iter().chain(socket).collect();
+/// By the first of the sockets packets leave.
+fn wait_until(until: Time, bell: BorrowedFd<'_>, sockets: &[Fd], wanted: PollFlags) {
+    let wanted = [PollFlags::IN, wanted]
+        .into_iter()
+        .chain(iter::repeat(PollFlags::IN));
+    let all = [bell].into_iter().chain(sockets.iter().map(AsFd::as_fd));
+    let fds = all.zip(wanted);
+    let fds = fds.map(|(fd, wanted)| PollFd::from_borrowed_fd(fd, wanted));
+    let mut fds: Vec<_> = fds.collect();
     let left = Duration::from_nanos(until.since(now()).0);
     let timeout = Timespec::try_from(left).ok();
     if poll(&mut fds, timeout.as_ref()).is_err() {

@@ -123,7 +123,7 @@ impl Running {
         segment: &Arc<Segment>,
         word: u64,
     ) -> Result<Self, Error> {
-        let socket = desk
+        let sockets = desk
             .begin(begin(host, segment)?)
             .map_err(|source| Error::system("watching a socket", source))?;
         let (desk, segment) = (Arc::clone(desk), Arc::clone(segment));
@@ -135,7 +135,7 @@ impl Running {
             .turned_at_ns
             .store(turned_at, Ordering::Relaxed);
         let for_nobody = Arc::clone(&desk);
-        let body = move || desk.run(&segment, &socket, &told);
+        let body = move || desk.run(&segment, &sockets, &told);
         let thread = without_signals("bcl-reflect-net", body);
         let thread = thread.map_err(|source| {
             for_nobody.end(false);

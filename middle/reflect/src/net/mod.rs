@@ -5,11 +5,12 @@
 //! sleeps. When its process has ended, another one goes on ([REFLECT-8.6]).
 //!
 //! Read on with [`places`], where hosts are; [`shared`], what is in the segment; [`writing`], what a member does; [`wish`], becoming
-//! one; [`keeping`], which process keeps the region; `begin` and `round`, what that does, on `memory` and `local`; [`desk`], which of its threads
+//! one; [`keeping`], which process keeps the region; `begin` and `round`, what that does, on `memory`, `local` and `group`; [`desk`], which of its threads
 //! does it.
 
 mod begin;
 pub mod desk;
+mod group;
 pub mod keeping;
 mod local;
 mod memory;

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use bcl_node::{Nodes, detect_node, own_addresses};
 use bcl_types::{NodeId, scrambled};
 
+use super::group;
 use crate::error::Error;
 
 /// The nodes of a job, as `bcl run --hosts` says.
@@ -23,6 +24,8 @@ pub struct Places {
     pub own: IpAddr,
     /// None is the own.
     pub others: Vec<IpAddr>,
+    /// One packet may be sent to all at once.
+    pub has_group: bool,
 }
 
 /// UDP ports at which a host with the region may be.
@@ -60,7 +63,15 @@ pub fn find(hosts: Option<Vec<IpAddr>>, own: Option<IpAddr>) -> Result<Option<Pl
             "host {other} of the region cannot be reached from {own}: addresses of IPv4 and IPv6 are mixed"
         )));
     }
-    Ok((!others.is_empty()).then_some(Places { own, others }))
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let has_group = group::is_wanted()?;
+    Ok(Some(Places {
+        own,
+        others,
+        has_group,
+    }))
 }
 
 /// All hosts of the job, and which this is.
@@ -109,7 +120,12 @@ mod tests {
         let found = find(Some(hosts.clone()), None).unwrap().unwrap();
         let others = vec![ip("192.0.2.1")];
         let own = ip("127.0.0.1");
-        assert_eq!(found, Places { own, others });
+        let expected = Places {
+            own,
+            others,
+            has_group: true,
+        };
+        assert_eq!(found, expected);
         let elsewhere = find(Some(vec![ip("192.0.2.1")]), None).unwrap_err();
         assert!(elsewhere.to_string().contains("none of the region's hosts"));
         let alone = find(Some(vec![own]), None).unwrap();

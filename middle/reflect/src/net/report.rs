@@ -39,6 +39,20 @@ pub fn behind_bytes(segment: &Segment, member: u16) -> u64 {
     }
 }
 
+fn way(others: usize, hearers: usize) -> String {
+    match others.saturating_sub(hearers) {
+        _ if others == 0 => "there is nobody to send to".into(),
+        0 => format!("IP multicast brings a packet to all {others}"),
+        rest if hearers > 0 => format!(
+            "IP multicast brings a packet to {hearers} of {others}, one system call sends it to the other {rest}"
+        ),
+        _ if others <= FAN_OUT => format!("one system call sends a packet to all {others}"),
+        _ => {
+            format!("one system call sends a packet to {FAN_OUT} of {others}, and they pass it on")
+        }
+    }
+}
+
 /// All but the members.
 pub fn network(
     segment: &Segment,
@@ -58,15 +72,8 @@ pub fn network(
         kept_by: (common.keeper.load(Ordering::Relaxed) >> 32) as u32,
         ran_before_ms: now().since(turned_at).as_ms().into(),
         is_fetched: common.fetches.load(Ordering::Relaxed) != 0,
-        way: match hosts.len() {
-            0 => "there is nobody to send to".into(),
-            others if others <= FAN_OUT => {
-                format!("one system call sends a packet to all {others}")
-            }
-            others => format!(
-                "one system call sends a packet to {FAN_OUT} of {others}, and they pass it on"
-            ),
-        },
+        way: way(hosts.len(), common.hearers.load(Ordering::Relaxed) as usize),
+        hearers: common.hearers.load(Ordering::Relaxed),
         packets_sent: sent,
         packets_sent_again: again,
         packets_passed_on: passed_on,

@@ -27,6 +27,8 @@ pub struct Round {
     mirror: Mirror,
     locals: Locals,
     socket: Socket,
+    /// For what is sent to all at once.
+    group: Option<Socket>,
     buffers: Buffers,
     /// Packets that go together, to all of these,
     train: Train,
@@ -40,12 +42,19 @@ pub struct Round {
 }
 
 impl Round {
-    pub fn new(memory: KeptMemory, mirror: Mirror, locals: Locals, socket: Socket) -> Self {
+    pub fn new(
+        memory: KeptMemory,
+        mirror: Mirror,
+        locals: Locals,
+        socket: Socket,
+        group: Option<Socket>,
+    ) -> Self {
         Self {
             memory,
             mirror,
             locals,
             socket,
+            group,
             buffers: Buffers::new(),
             train: Train::default(),
             to: Vec::new(),
@@ -87,9 +96,10 @@ impl Round {
         }
     }
 
-    /// Where packets come.
-    pub fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// Where packets come: by the first they go, too.
+    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let all = [&self.socket].into_iter().chain(&self.group);
+        all.map(AsFd::as_fd)
     }
 
     /// Whether the kernel has no room for more packets now.
@@ -109,14 +119,16 @@ impl Round {
     }
 
     fn receive(&mut self, now: Time) {
-        for _ in 0..BATCHES {
-            // What fails here is said again, or nothing comes by this socket any more, and the host is missed.
-            let Ok(Some(received)) = self.socket.receive(&mut self.buffers) else {
-                break;
-            };
-            let from = received.from();
-            for datagram in received {
-                self.mirror.handle(now, from, datagram, &self.memory);
+        for socket in [&mut self.socket].into_iter().chain(&mut self.group) {
+            for _ in 0..BATCHES {
+                // What fails here is said again, or nothing comes by this socket any more, and the host is missed.
+                let Ok(Some(received)) = socket.receive(&mut self.buffers) else {
+                    break;
+                };
+                let from = received.from();
+                for datagram in received {
+                    self.mirror.handle(now, from, datagram, &self.memory);
+                }
             }
         }
         // The calls before have asked for them where there was something to ask for.
@@ -182,6 +194,8 @@ impl Round {
             counts.forged + counts.foreign,
         ];
         let segment = self.memory.segment();
+        let hearers = self.mirror.hearers() as u32;
+        segment.common().hearers.store(hearers, Ordering::Relaxed);
         for (word, count) in segment.common().packets.iter().zip(packets) {
             word.store(count, Ordering::Relaxed);
         }

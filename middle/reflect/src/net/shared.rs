@@ -47,6 +47,8 @@ pub struct Common {
     pub packets: [AtomicU64; 4],
     /// The region is being fetched anew.
     pub fetches: AtomicU32,
+    /// So many hosts get packets of logs by IP multicast.
+    pub hearers: AtomicU32,
 }
 
 /// What a member of this host says.

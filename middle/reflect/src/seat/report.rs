@@ -49,6 +49,9 @@ pub struct ReportedNetwork {
     pub is_fetched: bool,
     /// How a packet gets to all.
     pub way: String,
+    /// So many of the others hear what is sent by IP multicast, and get packets so.
+    #[serde(default)]
+    pub hearers: u32,
     /// Packets of what members of this host wrote, sent once,
     pub packets_sent: u64,
     /// and again because they were lost.

@@ -8,7 +8,7 @@ use bcl_types::{Random, Span, Time};
 
 use super::ledger::Write;
 use super::memory::HostMemory;
-use super::plan::Plan;
+use super::plan::{Group, Plan};
 
 /// A host that has the region.
 pub struct Host {
@@ -40,6 +40,11 @@ pub fn address(host: usize) -> SocketAddr {
     SocketAddr::from(([10, 1, (host >> 8) as u8, host as u8], 4000))
 }
 
+/// What is sent there reaches several.
+pub fn group_address() -> SocketAddr {
+    SocketAddr::from(([239, 192, 0, 1], 4000))
+}
+
 impl Host {
     pub fn new(plan: &Plan, number: usize, random: &mut Random, now_ns: u64) -> Self {
         let others = (0..plan.hosts).filter(|other| *other != number);
@@ -49,6 +54,7 @@ impl Host {
             geometry: plan.geometry,
             secret: [7; 32],
             places: others.map(|other| vec![address(other)]).collect(),
+            group: (plan.group != Group::None).then(group_address),
             payload_bytes: 1408,
             fan_out: plan.fan_out,
             patience: Span::from_ms(1000),

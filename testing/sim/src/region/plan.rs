@@ -78,6 +78,19 @@ pub enum Upset {
     GoOn(usize),
 }
 
+/// Whether the network has IP multicast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// It has not.
+    None,
+    /// What is sent to all reaches all,
+    All,
+    /// but those of an odd number,
+    Some,
+    /// or all for half a second, then nobody for as long, and so on.
+    Sometimes,
+}
+
 /// A world to come.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -89,6 +102,8 @@ pub struct Plan {
     pub geometry: Geometry,
     /// To how many a host sends by itself.
     pub fan_out: usize,
+    /// Packets to all at once.
+    pub group: Group,
     /// On all links.
     pub faults: Faults,
     /// What happens, and when.
@@ -142,6 +157,13 @@ impl Plan {
                 Kind::Multitude => 16,
                 _ => *random.pick(&[1, 2, 16]),
             },
+            // By another generator: the rest of the plan does not depend on it.
+            group: *Random::new(!seed).pick(&[
+                Group::None,
+                Group::All,
+                Group::Some,
+                Group::Sometimes,
+            ]),
             faults,
             upsets: Vec::new(),
             writing_ns: match kind {
@@ -159,6 +181,17 @@ impl Plan {
         plan.fill(kind, &mut random);
         plan.upsets.sort_by_key(|(at_ns, _)| *at_ns);
         plan
+    }
+
+    /// Whom packets to all reach at that time.
+    pub fn hearers(&self, now_ns: u64) -> impl Iterator<Item = usize> + use<> {
+        let group = self.group;
+        (0..self.hosts).filter(move |host| match group {
+            Group::None => false,
+            Group::All => true,
+            Group::Some => host.is_multiple_of(2),
+            Group::Sometimes => (now_ns / (500 * MS)).is_multiple_of(2),
+        })
     }
 
     fn fill(&mut self, kind: Kind, random: &mut Random) {

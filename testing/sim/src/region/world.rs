@@ -3,7 +3,7 @@
 use bcl_mirror::{Claimed, Event, Outgoing};
 use bcl_types::{Random, Time};
 
-use super::host::{Host, Member, address};
+use super::host::{Host, Member, address, group_address};
 use super::ledger::{Ledger, Write, choose_place, guest_of, partition_of, write_bytes};
 use super::plan::{Plan, Upset};
 use crate::net::{
@@ -236,10 +236,20 @@ impl World {
             if !host.mirror.poll_transmit(now, &host.memory, &mut self.out) {
                 break;
             }
+            self.packets += self.out.to.len() as u64;
             for to in &self.out.to {
-                let datagram = Datagram::new(from, *to, self.out.bytes.clone());
-                self.network.send(self.now_ns, NetHost(number), datagram);
-                self.packets += 1;
+                let hearers = self
+                    .plan
+                    .hearers(self.now_ns)
+                    .filter(|other| *other != number);
+                let to: Vec<_> = match *to == group_address() {
+                    true => hearers.map(address).collect(),
+                    false => vec![*to],
+                };
+                for to in to {
+                    let datagram = Datagram::new(from, to, self.out.bytes.clone());
+                    self.network.send(self.now_ns, NetHost(number), datagram);
+                }
             }
         }
         for applied in host.memory.take_applied() {

@@ -7,7 +7,8 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bcl_reflect::{Life, Options, Region, Waited};
+use bcl_node::Folder;
+use bcl_reflect::{Life, Options, Region, Waited, reports};
 use bcl_types::Random;
 
 /// How long it waits for others.
@@ -56,6 +57,7 @@ fn obey(region: &Region, len_bytes: u64) {
             "storm" => told(storm(region, len_bytes, number(1), number(2))),
             "reached" => reached(region, number(1) as u16),
             "hash" => hash(region, len_bytes),
+            "way" => way(),
             "life" => match region.life(number(1) as u16) {
                 Ok(Life::There) => "there".into(),
                 other => format!("{other:?}"),
@@ -100,6 +102,18 @@ fn storm(
 fn reached(region: &Region, members: u16) -> String {
     match region.wait_until_reached(region.written(), Some(members), Some(PATIENCE)) {
         Ok(reached) if reached.is_enough => "ok".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// How packets get to other hosts.
+fn way() -> String {
+    let reports = Folder::open(Folder::default_path()).map(|folder| reports(&folder));
+    match reports.as_ref().map(|reports| reports.as_deref()) {
+        Ok(Ok([report])) => report
+            .network
+            .as_ref()
+            .map_or_else(|| "none".into(), |network| network.way.clone()),
         other => format!("{other:?}"),
     }
 }

@@ -7,6 +7,7 @@ mod connect;
 mod control;
 mod each;
 mod foreign;
+mod group;
 mod holder;
 mod receive;
 mod report;
