@@ -7,7 +7,7 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bcl_node::Folder;
+use bcl::Folder;
 use bcl_reflect::{Life, Options, Region, Waited, reports};
 use bcl_types::Random;
 
