@@ -116,13 +116,25 @@ impl Region {
     /// [`Error::NotKept`], with which a part may have been written.
     #[inline]
     pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
-        self.check(offset, data.len())?;
-        if let Some(pen) = &self.pen {
-            return pen.write(offset, data);
+        self.write_each(&[(offset, data)])
+    }
+
+    /// Several writes, each with its offset, as one by one in this order, but sooner: other hosts are sent all of them together.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); beyond the end nothing is written.
+    #[inline]
+    pub fn write_each(&self, writes: &[(u64, &[u8])]) -> Result<(), Error> {
+        for (offset, data) in writes {
+            self.check(*offset, data.len())?;
         }
-        words::write(self.segment.words(), offset as usize, data);
-        let end = offset + data.len() as u64;
-        self.segment.wake_sleepers(offset, end);
+        if let Some(pen) = &self.pen {
+            return pen.write(writes);
+        }
+        for (offset, data) in writes {
+            words::write(self.segment.words(), *offset as usize, data);
+        }
+        self.segment.wake_sleepers(writes);
         Ok(())
     }
 
@@ -133,11 +145,12 @@ impl Region {
     #[inline]
     pub fn write_word(&self, offset: u64, value: u64) -> Result<(), Error> {
         let index = self.check_word(offset)?;
+        let bytes = &value.to_ne_bytes();
         if let Some(pen) = &self.pen {
-            return pen.write(offset, &value.to_ne_bytes());
+            return pen.write(&[(offset, bytes)]);
         }
         self.segment.words()[index].store(value, Ordering::Release);
-        self.segment.wake_sleepers(offset, offset + 8);
+        self.segment.wake_sleepers(&[(offset, bytes)]);
         Ok(())
     }
 
@@ -199,13 +212,27 @@ impl Region {
     /// # Errors
     /// As [`write`](Self::write); [`Error::Left`] also if that happens meanwhile.
     pub fn wait(&self, offset: u64, not: u64, timeout: Option<Duration>) -> Result<Waited, Error> {
-        let index = self.check_word(offset)?;
+        self.wait_any(&[(offset, not)], timeout)
+    }
+
+    /// The same for several words: the offset of each, and what it is not to be. Ends when one of them has changed. While it sleeps,
+    /// each write of anybody wakes it.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_any(
+        &self,
+        words: &[(u64, u64)],
+        timeout: Option<Duration>,
+    ) -> Result<Waited, Error> {
+        for (offset, _) in words {
+            self.check_word(*offset)?;
+        }
+        self.check(0, 0)?;
         let wait = Wait {
             segment: &self.segment,
             member: self.member,
-            offset,
-            word: &self.segment.words()[index],
-            not,
+            words,
             ends_known: self.told().ends,
             desk: self.pen.as_ref().map(|pen| &*pen.desk),
         };

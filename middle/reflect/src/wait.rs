@@ -1,14 +1,14 @@
-//! Waiting for a word of a region ([REFLECT-4]).
+//! Waiting for words of a region ([REFLECT-4]).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bcl_os::sync::{AtomicU64, Ordering};
+use bcl_os::sync::Ordering;
 use bcl_os::wait::{Advice, Core, Waiter};
 use bcl_os::{fence, futex};
 
 use crate::net::desk::Desk;
-use crate::segment::Segment;
+use crate::segment::{ANYWHERE, Segment};
 
 /// Longest sleep where the kernel gives no fence for others: a writer that has not seen yet that it has to fence is missed by so
 /// much.
@@ -17,7 +17,7 @@ const UNFENCED: Duration = Duration::from_millis(10);
 /// How a wait has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// The word has this value.
+    /// The word has this value; of several, the first that has changed.
     Changed(u64),
     /// A member has ended, of which [`Region::news`](crate::Region::news) tells.
     MemberGone,
@@ -36,10 +36,8 @@ pub struct Bed {
 pub struct Wait<'a> {
     pub segment: &'a Segment,
     pub member: u16,
-    pub offset: u64,
-    pub word: &'a AtomicU64,
-    /// What the word must not be any more.
-    pub not: u64,
+    /// Where words lie, at multiples of 8, and what they are not to be.
+    pub words: &'a [(u64, u64)],
     /// Ends of members that the program has been told of.
     pub ends_known: u32,
     /// Where packets come, if other hosts have the region.
@@ -48,9 +46,12 @@ pub struct Wait<'a> {
 
 impl Wait<'_> {
     fn outcome(&self) -> Option<Waited> {
-        let value = self.word.load(Ordering::Acquire);
-        if value != self.not {
-            return Some(Waited::Changed(value));
+        let all = self.segment.words();
+        for (offset, not) in self.words {
+            let value = all[*offset as usize / size_of::<u64>()].load(Ordering::Acquire);
+            if value != *not {
+                return Some(Waited::Changed(value));
+            }
         }
         // One's own end is among them.
         (self.segment.ends() != self.ends_known).then_some(Waited::MemberGone)
@@ -92,11 +93,14 @@ impl Bed {
         if let Some(desk) = wait.desk {
             desk.is_left(wait.segment);
         }
+        let at = match wait.words {
+            [(offset, _)] => *offset,
+            _ => ANYWHERE,
+        };
         let changes = {
             let mut sleepers = self.lock();
             *sleepers += 1;
-            wait.segment
-                .lie_down(wait.member, wait.offset, *sleepers == 1)
+            wait.segment.lie_down(wait.member, at, *sleepers == 1)
         };
         let seen = changes.load(Ordering::Acquire);
         let limit = match fence::heavy() {

@@ -58,6 +58,42 @@ fn what_one_writes_all_read() {
 }
 
 #[test]
+fn several_writes_are_as_one_by_one_or_not_at_all() {
+    let world = World::new();
+    let (a, b) = (world.join(0), world.join(1));
+    a.write_each(&[(0, &[1; 100]), (50, &[2; 3]), (200, &[])])
+        .unwrap();
+    let mut found = [0; 102];
+    b.read(0, &mut found).unwrap();
+    let expected = [&[1; 50][..], &[2; 3], &[1; 47], &[0; 2]].concat();
+    assert_eq!(&found[..], expected);
+    let beyond = a.write_each(&[(0, &[3; 8]), (4090, &[3; 8])]);
+    assert!(matches!(beyond, Err(Error::InvalidArgument(_))));
+    assert_eq!(b.load(0).unwrap(), u64::from_ne_bytes([1; 8]));
+}
+
+#[test]
+fn a_wait_for_several_words_ends_with_any_of_them() {
+    let world = World::new();
+    let (a, b) = (world.join(0), world.join(1));
+    let words = [(0, 0), (512, 0), (1024, 5)];
+    assert_eq!(a.wait_any(&words, SOON).unwrap(), Waited::Changed(0));
+    assert_eq!(a.wait_any(&words[..2], SOON).unwrap(), Waited::TimedOut);
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| a.wait_any(&words[..2], PATIENCE).unwrap());
+        // Long enough to sleep.
+        thread::sleep(Duration::from_millis(50));
+        b.write_word(2048, 1).unwrap();
+        thread::sleep(Duration::from_millis(10));
+        assert!(!waiting.is_finished());
+        b.write_word(512, 9).unwrap();
+        assert_eq!(waiting.join().unwrap(), Waited::Changed(9));
+    });
+    let between = a.wait_any(&[(0, 0), (3, 0)], SOON);
+    assert!(matches!(between, Err(Error::InvalidArgument(_))));
+}
+
+#[test]
 fn a_region_ends_with_its_last_member_and_leaves_nothing() {
     let world = World::new();
     let a = world.join(0);

@@ -121,8 +121,7 @@ impl Memory for KeptMemory {
 
     fn write(&self, offset: u64, bytes: &[u8]) {
         words::write(self.segment.words(), offset as usize, bytes);
-        self.segment
-            .wake_sleepers(offset, offset + bytes.len() as u64);
+        self.segment.wake_sleepers(&[(offset, bytes)]);
     }
 
     fn zero(&self, offset: u64, len_bytes: u64) {

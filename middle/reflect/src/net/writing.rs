@@ -75,14 +75,16 @@ pub struct Pen {
 }
 
 impl Pen {
-    /// Writes, and returns when the members of this host see it.
-    pub fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+    /// Writes in order, and returns when the members of this host see all of it.
+    pub fn write(&self, writes: &[(u64, &[u8])]) -> Result<(), Error> {
         let writing = self.writing.lock();
         let _writing = writing.unwrap_or_else(PoisonError::into_inner);
-        let mut at = offset;
-        for part in data.chunks(FRAME_MAX_BYTES) {
-            self.write_frame(at, part)?;
-            at += part.len() as u64;
+        for (offset, data) in writes {
+            let mut at = *offset;
+            for part in data.chunks(FRAME_MAX_BYTES) {
+                self.write_frame(at, part)?;
+                at += part.len() as u64;
+            }
         }
         let floor = self.answered().floor.load(Ordering::Relaxed);
         if floor != u64::MAX {
@@ -111,7 +113,7 @@ impl Pen {
         written.head.store(end, Ordering::Release);
         words::write(segment.words(), offset as usize, data);
         written.applied.store(end, Ordering::Release);
-        segment.wake_sleepers(offset, offset + len_bytes);
+        segment.wake_sleepers(&[(offset, data)]);
         Ok(())
     }
 

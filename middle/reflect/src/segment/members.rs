@@ -3,7 +3,6 @@
 use bcl_os::sync::Ordering;
 
 use super::Segment;
-use super::sleepers::ANYWHERE;
 use crate::life::{Life, State};
 use crate::net::writing::request;
 
@@ -71,7 +70,7 @@ impl Segment {
         if state.life != Life::There {
             self.header().shared.ends.fetch_add(1, Ordering::Release);
         }
-        self.wake_sleepers(ANYWHERE, ANYWHERE);
+        self.wake_all();
     }
 
     /// Writes down that this process is a member. Only who has its seat may.

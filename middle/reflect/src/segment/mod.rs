@@ -6,6 +6,8 @@ mod layout;
 mod members;
 mod sleepers;
 
+pub use sleepers::ANYWHERE;
+
 use std::os::fd::{AsFd, BorrowedFd};
 
 use bcl_os::Fd;

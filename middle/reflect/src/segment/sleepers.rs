@@ -44,20 +44,30 @@ impl Segment {
         (word, 1 << (member % 64))
     }
 
-    /// After a write from one offset to another: wakes those who sleep and wait for a word that lies there ([REFLECT-4.2]).
+    /// After writes: wakes those who sleep and wait for a word that lies where one of them was ([REFLECT-4.2]).
     #[inline]
-    pub fn wake_sleepers(&self, from: u64, to: u64) {
+    pub fn wake_sleepers(&self, writes: &[(u64, &[u8])]) {
+        self.wake_concerned(|at| writes.iter().any(|write| covers(write, at)));
+    }
+
+    /// Wakes all who sleep.
+    pub fn wake_all(&self) {
+        self.wake_concerned(|_| true);
+    }
+
+    #[inline]
+    fn wake_concerned(&self, is_concerned: impl Fn(u64) -> bool + Copy) {
         self.light_fence();
         for (index, word) in self.header().asleep.iter().enumerate() {
             let asleep = word.load(Ordering::Acquire);
             if asleep != 0 {
-                self.wake_some(index * 64, asleep, from, to);
+                self.wake_some(index * 64, asleep, is_concerned);
             }
         }
     }
 
     #[cold]
-    fn wake_some(&self, first: usize, mut asleep: u64, from: u64, to: u64) {
+    fn wake_some(&self, first: usize, mut asleep: u64, is_concerned: impl Fn(u64) -> bool) {
         while asleep != 0 {
             let member = first + asleep.trailing_zeros() as usize;
             asleep &= asleep - 1;
@@ -66,12 +76,15 @@ impl Segment {
                 return;
             };
             let at = line.waits_at.load(Ordering::Relaxed);
-            let is_concerned =
-                at == ANYWHERE || from == ANYWHERE || (from <= at.saturating_add(7) && at < to);
-            if is_concerned {
+            if at == ANYWHERE || is_concerned(at) {
                 line.changes.fetch_add(1, Ordering::Release);
                 futex::wake_all(&line.changes);
             }
         }
     }
+}
+
+/// Whether a write changes something of the word at an offset.
+fn covers((from, data): &(u64, &[u8]), at: u64) -> bool {
+    *from <= at.saturating_add(7) && at < from + data.len() as u64
 }
