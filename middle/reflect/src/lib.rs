@@ -34,7 +34,7 @@ mod words;
 pub use error::Error;
 pub use life::{Life, News};
 pub use net::writing::Reached;
-pub use options::{MEMBERS_MAX, NAME_MAX_BYTES, Options, REGION_MAX_BYTES};
+pub use options::{MEMBERS_MAX, NAME_MAX_BYTES, Options, REGION_MAX_BYTES, number_of_members};
 pub use region::Region;
 pub use seat::{Report, ReportedMember, ReportedNetwork, reports};
 pub use wait::Waited;

@@ -132,7 +132,7 @@ impl Options {
     fn check(self) -> Result<Joining, Error> {
         let places = places::find(self.hosts, self.address)?;
         let geometry = Geometry {
-            members: or_from_env(self.members, "BCL_SIZE", "members")?,
+            members: number_of_members(self.members)?,
             name: self.name,
             len_bytes: self.len_bytes,
             is_networked: places.is_some(),
@@ -210,6 +210,15 @@ fn region_id(key: &JobKey, name: &str) -> u64 {
     derived[..6]
         .iter()
         .fold(0, |id, byte| id << 8 | u64::from(*byte))
+}
+
+/// How many members a region has: as said, or else as many as the job has processes (`BCL_SIZE`). For who has to know before it can say
+/// how long the region is.
+///
+/// # Errors
+/// [`Error::Configuration`] if nobody says.
+pub fn number_of_members(given: Option<u16>) -> Result<u16, Error> {
+    or_from_env(given, "BCL_SIZE", "members")
 }
 
 fn or_from_env(given: Option<u16>, variable: &str, what: &str) -> Result<u16, Error> {
