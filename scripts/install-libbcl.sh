@@ -18,11 +18,12 @@ ln -sf "libbcl.so.$version" "$to/lib/$soname"
 ln -sf "$soname" "$to/lib/libbcl.so"
 install -m 644 "$built/libbcl.a" "$to/lib/"
 strip --strip-debug "$to/lib/libbcl.a"
-headers=(crates/face/capi/include/bcl.h middle/c/include/bcl_adi.h middle/c/include/bcl_reflect.h)
+headers=(crates/face/capi/include/bcl.h middle/c/include/bcl_adi.h middle/c/include/bcl_reflect.h
+    middle/c/include/bbp.h)
 install -m 644 "${headers[@]}" "$to/include/"
 sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" middle/c/bcl.pc.in >"$to/lib/pkgconfig/bcl.pc"
 chmod 644 "$to/lib/pkgconfig/bcl.pc"
 for header in "${headers[@]}"; do
     awk -v to="$to/share/man/man3" -v version="$version" -f scripts/man3.awk "$header"
 done
-chmod 644 "$to"/share/man/man3/bcl*.3
+chmod 644 "$to"/share/man/man3/b*.3

@@ -52,7 +52,7 @@ in_comment {
 }
 
 # A function: its own page, and a line in the overview.
-/^(int|const char \*) ?bcl_[a-z_]+\(/ { declaration = $0 }
+/^(int|const char \*) ?(bcl|bbp)_[a-z_]+\(/ { declaration = $0 }
 declaration != "" && $0 != declaration { declaration = declaration "\n" $0 }
 declaration ~ /;$/ { function_page(); declaration = comment = ""; next }
 declaration != "" { next }
@@ -97,7 +97,7 @@ function function_page(    name, page, summary, text) {
     print ".SH RETURN VALUE" > page
     if (declaration ~ /^const char/)
         print "A string that ends with a zero byte; never NULL." > page
-    else if (name ~ /_(probe|claim)$/)
+    else if (name ~ /_(probe|claim|reflect_wait|wait_reached|news|recv|msgavail|flush|event)$/)
         print "1, 0, or a negative code; \\fBbcl_last_error\\fP(3) gives the sentence." > page
     else if (name ~ /_(poll|wait)$/)
         print "How many were taken, or a negative code; \\fBbcl_last_error\\fP(3) gives the sentence." > page

@@ -6,7 +6,7 @@ use bcl_cface::{c_constants, c_structure, layout};
 use crate::types::*;
 
 fn assertions() -> String {
-    let mut c = "#include <bcl_adi.h>\n#include <bcl_reflect.h>\n".to_owned();
+    let mut c = "#include <bcl_adi.h>\n#include <bcl_reflect.h>\n#include <bbp.h>\n".to_owned();
     c_structure!(c, CLife = "bcl_reflect_life" { member, life, cause, cause_detail });
     c_constants!(
         c,
@@ -17,6 +17,20 @@ fn assertions() -> String {
         NEVER = NEVER,
         THERE = THERE,
         GONE = GONE,
+    );
+    c_structure!(c, CBoardOptions = "bbp_options" {
+        size, members, member, data, hosts, address, options,
+    });
+    c_structure!(c, CMessage = "bbp_message" { from, reserved, len });
+    c_structure!(c, CBoardChange = "bbp_change" { member, taken_back, reserved });
+    c_constants!(
+        c,
+        "BBP_",
+        NAME_MAX = bcl_bbp::NAME_MAX_BYTES,
+        MEMBERS_MAX = bcl_bbp::MEMBERS_MAX,
+        DATA = bcl_bbp::DATA_BYTES,
+        DATA_MAX = bcl_bbp::DATA_MAX_BYTES,
+        ANY = ANY,
     );
     c_structure!(c, COutgoing = "bcl_adi_outgoing" {
         to, tag, data, context, pieces, count, space, flags, reserved,

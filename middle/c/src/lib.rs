@@ -1,12 +1,13 @@
-//! The C library, of which [`bcl_capi`] has the calls of `bcl.h`; here are those of `bcl_adi.h` and `bcl_reflect.h`, which say what they
-//! promise.
+//! The C library, of which [`bcl_capi`] has the calls of `bcl.h`; here are those of `bcl_adi.h`, `bcl_reflect.h` and `bbp.h`, which
+//! say what they promise.
 //!
 //! Read [`types`] (what both languages see), [`endpoint`] (what a program holds, and errors), then the calls in the order of the
-//! header: [`messages`], [`probing`], [`completions`], [`one_sided`]; and [`mod@reflect`].
+//! header: [`messages`], [`probing`], [`completions`], [`one_sided`]; and [`mod@reflect`] and [`bbp`].
 
 /// Its calls are part of the library.
 extern crate bcl_capi as _;
 
+mod bbp;
 mod completions;
 mod endpoint;
 #[cfg(test)]

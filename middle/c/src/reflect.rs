@@ -34,7 +34,7 @@ impl Inside for Joined {
 
 /// The code and the sentence.
 #[cold]
-fn refused(error: Error) -> Failure {
+pub fn refused(error: Error) -> Failure {
     let code = match error {
         Error::Key(key) => return PortError::from(key).into(),
         Error::Folder(folder) => return PortError::from(folder).into(),
@@ -69,7 +69,7 @@ unsafe fn with<R>(
 ///
 /// # Safety
 /// As of [`out`].
-unsafe fn put_if_wanted<T>(place: *mut T, name: &str, value: T) -> Result<(), Failure> {
+pub unsafe fn put_if_wanted<T>(place: *mut T, name: &str, value: T) -> Result<(), Failure> {
     if !place.is_null() {
         // SAFETY: by the contract.
         unsafe { out(place, name) }?.put(value);
@@ -77,7 +77,7 @@ unsafe fn put_if_wanted<T>(place: *mut T, name: &str, value: T) -> Result<(), Fa
     Ok(())
 }
 
-fn small(number: u32, what: &str) -> Result<u16, Failure> {
+pub fn small(number: u32, what: &str) -> Result<u16, Failure> {
     let too_large = |_| {
         Failure::invalid(format!(
             "{what} is {number}: at most {MEMBERS_MAX} are possible"
@@ -123,8 +123,7 @@ pub unsafe extern "C" fn bcl_reflect_join_hosts(
     Bcl::status("bcl_reflect_join_hosts", || {
         // SAFETY: by the contract of the header.
         let hosts = unsafe { string(hosts, "hosts") }?;
-        let hosts = hosts.split(',').map(|text| ip(text, "hosts"));
-        let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
+        let hosts = ips(hosts, "hosts")?;
         let address = match address.is_null() {
             true => None,
             // SAFETY: by the contract of the header.
@@ -173,7 +172,12 @@ unsafe fn join(
     Ok(())
 }
 
-fn ip(text: &str, argument: &str) -> Result<IpAddr, Failure> {
+/// Addresses with commas between them.
+pub fn ips(text: &str, argument: &str) -> Result<Vec<IpAddr>, Failure> {
+    text.split(',').map(|text| ip(text, argument)).collect()
+}
+
+pub fn ip(text: &str, argument: &str) -> Result<IpAddr, Failure> {
     let wrong = |_| {
         Failure::invalid(format!(
             "{argument}: '{text}' is no address: write it as 10.0.0.1 or 2001:db8::1"
@@ -436,7 +440,7 @@ pub unsafe extern "C" fn bcl_reflect_news(region: *mut CRegion, life: *mut CLife
     })
 }
 
-fn of_member(member: u32, life: Life) -> CLife {
+pub fn of_member(member: u32, life: Life) -> CLife {
     let (life, (cause, cause_detail)) = match life {
         Life::Never => (NEVER, (0, 0)),
         Life::There => (THERE, (0, 0)),

@@ -1,9 +1,10 @@
-//! The structures and constants of `bcl_adi.h` and `bcl_reflect.h`, field by field; a test compares both.
+//! The structures and constants of `bcl_adi.h`, `bcl_reflect.h` and `bbp.h`, field by field; a test compares both.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
 use bcl_adi::Piece;
-use bcl_capi::types::CAddress;
+use bcl_capi::types::{CAddress, COptions};
+use bcl_cface::Growing;
 
 pub const MANUAL: u32 = 1;
 
@@ -126,4 +127,54 @@ pub struct CLife {
     pub life: u32,
     pub cause: u32,
     pub cause_detail: i32,
+}
+
+/// In place of a member: whichever has a message.
+pub const ANY: u32 = u32::MAX;
+
+/// `bbp_options`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CBoardOptions {
+    pub size: usize,
+    pub members: u32,
+    pub member: u32,
+    pub data: u64,
+    pub hosts: *const c_char,
+    pub address: *const c_char,
+    pub options: *const COptions,
+}
+
+// SAFETY: as the header has it; all fields are numbers and pointers, which are checked before they are used.
+unsafe impl Growing for CBoardOptions {
+    const DEFAULT: Self = Self {
+        size: 0,
+        members: 0,
+        member: 0,
+        data: 0,
+        hosts: std::ptr::null(),
+        address: std::ptr::null(),
+        options: std::ptr::null(),
+    };
+    const FIRST_BYTES: usize = size_of::<Self>();
+    const INIT: &str = "BBP_OPTIONS_INIT";
+    const NAME: &str = "options";
+}
+
+/// `bbp_message`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CMessage {
+    pub from: u32,
+    pub reserved: u32,
+    pub len: u64,
+}
+
+/// `bbp_change`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct CBoardChange {
+    pub member: CLife,
+    pub taken_back: u32,
+    pub reserved: u32,
 }

@@ -101,7 +101,7 @@ enum {
     BCL_ERR_SYSTEM = -13,         /* a system call failed; bcl_last_error says which and how */
     BCL_ERR_INTERNAL = -14,       /* a defect of BCL itself, or a background thread of the port has died; please
                                      report it. The port can still be closed [SEM-9.3] */
-    BCL_ERR_AGAIN = -15,          /* bcl_adi.h: no room now; poll, then try again */
+    BCL_ERR_AGAIN = -15,          /* bcl_adi.h: no room now; poll, then try again. bbp.h: no room within the time */
     BCL_ERR_LOST = -16,           /* bcl_adi.h: what was sent to the peer before is lost, though its sends were complete */
 
     /* Of events: how an operation ended. */

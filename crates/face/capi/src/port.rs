@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::mem::offset_of;
 use std::time::Duration;
 
-use bcl_cface::{Face, out, range, string};
+use bcl_cface::{Face, Growing, out, range, read_sized, string};
 use bcl_node::JobKey;
 use bcl_raw::{Address, CopyMode, Device, Options};
 
@@ -108,41 +108,12 @@ fn device(given: u32) -> Result<Option<Option<Device>>, Failure> {
     }
 }
 
-/// Reads a structure that a program of an earlier or later header made: fields it does not have are zero, fields
-/// that we do not have must be.
-///
-/// # Safety
-/// `options` points to a structure as long as its `size` says.
-unsafe fn read_sized(options: *const COptions) -> Result<COptions, Failure> {
-    const OURS: usize = size_of::<COptions>();
-    /// Where the structure ended at first.
-    const FIRST: usize = offset_of!(COptions, device);
-    const LONGEST: usize = 4096;
-    if !options.is_aligned() {
-        return Err(Failure::invalid("options is not aligned"));
-    }
-    // SAFETY: `size` is the first field of every version.
-    let size = unsafe { (*options).size };
-    if !(FIRST..=LONGEST).contains(&size) {
-        return Err(Failure::invalid(format!(
-            "options.size is {size}: begin with BCL_OPTIONS_INIT"
-        )));
-    }
-    // SAFETY: as long as `size` says, by the contract.
-    let bytes = unsafe { std::slice::from_raw_parts(options.cast::<u8>(), size) };
-    let (known, later) = bytes.split_at(size.min(OURS));
-    if later.iter().any(|&byte| byte != 0) {
-        return Err(Failure::invalid(
-            "options has settings of a later version of bcl.h than this library's",
-        ));
-    }
-    let mut read = COptions::DEFAULT;
-    // SAFETY: no more than the structure's length, and any bytes are numbers and pointers.
-    unsafe {
-        let to = (&raw mut read).cast::<u8>();
-        std::ptr::copy_nonoverlapping(known.as_ptr(), to, known.len());
-    }
-    Ok(read)
+// SAFETY: as the header has it; all fields are numbers and pointers, which are checked before they are used.
+unsafe impl Growing for COptions {
+    const DEFAULT: Self = Self::DEFAULT;
+    const FIRST_BYTES: usize = offset_of!(Self, device);
+    const INIT: &str = "BCL_OPTIONS_INIT";
+    const NAME: &str = "options";
 }
 
 /// `bcl_close`

@@ -81,6 +81,7 @@
 
 mod arguments;
 mod call;
+mod growing;
 mod handle;
 pub mod layout;
 mod retired;
@@ -90,4 +91,5 @@ mod wait;
 
 pub use arguments::{Out, out, range, string};
 pub use call::{Face, Failure, last_error};
+pub use growing::{Growing, read_sized};
 pub use handle::{Handle, Inside};
