@@ -46,7 +46,9 @@ static void what_cannot_be_is_refused(void) {
     REFUSED(BCL_ERR_INVALID, bbp_init("x", &options, &board));
     options.size = sizeof options;
     options.members = MEMBERS;
+    options.member = 2;
     REFUSED(BCL_ERR_INVALID, bbp_init("test", &options, &board));
+    options.member = 1;
     options.data = DATA;
     REFUSED(BCL_ERR_BUSY, bbp_init("test", &options, &board));
     CHECK(board == NULL);

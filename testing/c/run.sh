@@ -70,16 +70,16 @@ checks() {
 
 the_library_exports_what_its_headers_declare() {
     local library=$prefix/lib/libbcl.so
-    sed -n 's/^[a-z].*[ *]\(bcl_[a-z_]*\)(.*/\1/p' "$prefix"/include/bcl*.h | sort >"$work/declared"
+    sed -n 's/^[a-z].*[ *]\(b[cb][lp]_[a-z_]*\)(.*/\1/p' "$prefix"/include/b*.h | sort >"$work/declared"
     nm --dynamic --defined-only "$library" | sed -n 's/.* T //p' | sort >"$work/exported"
     ok "the headers declare functions" [ -s "$work/declared" ]
     sed 's/$/@@BCL_0.1/' "$work/declared" >"$work/expected"
     ok "exactly the functions of the headers are exported, with a version" diff "$work/expected" "$work/exported"
-    ok "nothing else is exported" [ "$(nm --dynamic --defined-only "$library" | grep -vc ' T bcl_')" = 1 ]
+    ok "nothing else is exported" [ "$(nm --dynamic --defined-only "$library" | grep -vc ' T b[cb][lp]_')" = 1 ]
     ok "the soname is libbcl.so.0" eval "readelf -d '$library' | grep -q 'SONAME.*\[libbcl.so.0\]'"
     ok "the library stays loaded" eval "readelf -d '$library' | grep -q NODELETE"
     ok "all functions are in the archive" eval \
-        "nm --defined-only '$prefix/lib/libbcl.a' 2>/dev/null | sed -n 's/.* T \(bcl_\)/\1/p' | sort | diff '$work/declared' -"
+        "nm --defined-only '$prefix/lib/libbcl.a' 2>/dev/null | sed -n 's/.* T \(b[cb][lp]_\)/\1/p' | sort | diff '$work/declared' -"
     ok "the README shows the example as it is" diff examples/c/ping.c <(sed -n '/^```c$/,/^```$/{/^```/!p}' README.md)
     ok "the command is there" "$prefix/bin/bcl" --version
     ok "pkg-config knows the version" [ "$(pkg-config --modversion bcl)" = 0.1.0 ]
