@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use bcl_node::JobKey;
+use bcl_reflect::JobKey;
 
 use crate::board::Billboard;
 use crate::error::Error;

@@ -31,6 +31,7 @@ mod segment;
 mod wait;
 mod words;
 
+pub use bcl_node::JobKey;
 pub use error::Error;
 pub use life::{Life, News};
 pub use net::writing::Reached;
