@@ -18,9 +18,10 @@ fn words_of(offset: usize, len_bytes: usize) -> (usize, usize, usize) {
 /// The bytes lie in `words`.
 pub fn write(words: &[AtomicU64], offset: usize, data: &[u8]) {
     let (first, within, end) = words_of(offset, data.len());
-    let Some((head, rest)) = split_head(data, within) else {
+    if data.is_empty() {
         return;
-    };
+    }
+    let (head, rest) = data.split_at(head_bytes(within, data.len()));
     // Orders the stores below, which are relaxed, behind all before.
     fence(Ordering::Release);
     let words = &words[first..end];
@@ -44,13 +45,12 @@ pub fn write(words: &[AtomicU64], offset: usize, data: &[u8]) {
     }
 }
 
-/// The bytes before the first whole word, and the others; `None` if there are no bytes.
-fn split_head(data: &[u8], within: usize) -> Option<(&[u8], &[u8])> {
-    let head_bytes = match within {
+/// How many bytes precede the first whole word.
+fn head_bytes(within: usize, len_bytes: usize) -> usize {
+    match within {
         0 => 0,
-        _ => WORD_BYTES - within,
-    };
-    (!data.is_empty()).then(|| data.split_at(head_bytes.min(data.len())))
+        _ => len_bytes.min(WORD_BYTES - within),
+    }
 }
 
 /// Some bytes of a word: those that are there are kept.
@@ -60,16 +60,30 @@ fn merge(word: &AtomicU64, within: usize, bytes: &[u8]) {
     word.store(u64::from_ne_bytes(whole), Ordering::Relaxed);
 }
 
+/// Some bytes of a word.
+fn copy_some(word: Option<&AtomicU64>, within: usize, into: &mut [u8]) {
+    let bytes = word.map_or([0; WORD_BYTES], |word| {
+        word.load(Ordering::Relaxed).to_ne_bytes()
+    });
+    into.copy_from_slice(&bytes[within..][..into.len()]);
+}
+
 /// Reads; what is read afterwards is no older.
 pub fn read(words: &[AtomicU64], offset: usize, data: &mut [u8]) {
     let (first, within, end) = words_of(offset, data.len());
-    let mut left = data;
-    let mut skip = within;
-    for word in &words[first..end] {
-        let bytes = &word.load(Ordering::Relaxed).to_ne_bytes()[skip..];
-        let (now, later) = left.split_at_mut(bytes.len().min(left.len()));
-        now.copy_from_slice(&bytes[..now.len()]);
-        (left, skip) = (later, 0);
+    let head_bytes = head_bytes(within, data.len());
+    let (head, rest) = data.split_at_mut(head_bytes);
+    let mut words = words[first..end].iter();
+    if !head.is_empty() {
+        copy_some(words.next(), within, head);
+    }
+    let mut whole = rest.chunks_exact_mut(WORD_BYTES);
+    for (bytes, word) in whole.by_ref().zip(words.by_ref()) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
+    }
+    let tail = whole.into_remainder();
+    if !tail.is_empty() {
+        copy_some(words.next(), 0, tail);
     }
     fence(Ordering::Acquire);
 }
