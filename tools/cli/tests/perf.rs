@@ -129,6 +129,42 @@ fn a_picture_is_drawn() {
 }
 
 #[test]
+fn a_billboard_is_measured_and_drawn() {
+    let node = Node::new();
+    let picture = node.folder().join("figures.svg");
+    let arguments = format!(
+        "perf bbp --members 3 --json --size 0,100 --iterations 40 --plot {}",
+        picture.display()
+    );
+    let lines = lines(&node, &arguments.split(' ').collect::<Vec<_>>());
+    let whats: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            (
+                line["what"].as_str().unwrap(),
+                line["members"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    let of_a_size = [("message", 2), ("multicast", 3), ("tree", 3)];
+    let barriers = [2, 2, 3, 3]
+        .into_iter()
+        .zip(["barrier", "barrier-by-messages"].into_iter().cycle());
+    let barriers: Vec<_> = barriers.map(|(members, what)| (what, members)).collect();
+    assert_eq!(whats, [&of_a_size[..], &of_a_size, &barriers].concat());
+    for line in &lines {
+        assert_eq!(
+            (&line["bench"], &line["hosts"]),
+            (&Value::from("bbp"), &Value::from(1))
+        );
+        assert!(line["until_all_us_p50"].as_f64().unwrap() > 0.0);
+    }
+    let svg = std::fs::read_to_string(picture).unwrap();
+    assert!(svg.contains("Figure 6") && svg.contains("the paper: billboard"));
+    assert!(node.names().is_empty());
+}
+
+#[test]
 fn a_ctrl_c_ends_both_processes_and_leaves_no_names() {
     for ending in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let node = Node::new();

@@ -49,6 +49,24 @@ fn namespaces_are_two_hosts() {
 
 /// Each with an agent; `cargo build -p bcl-agent` builds it, and so do the tests of the workspace.
 #[test]
+fn each_member_of_a_billboard_has_a_host() {
+    if !can_make_networks() {
+        return;
+    }
+    let node = Node::new();
+    let words = "perf bbp --members 4 --hosts netns --json --size 8,3000 --iterations 20";
+    let output = finish(bcl(&node, words).spawn().unwrap());
+    assert!(output.status.success(), "{}", text(&output));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(lines.lines().count(), 2 * 3 + 3 * 2);
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["hosts"], 4);
+    }
+    assert!(node.names().is_empty());
+}
+
+#[test]
 fn what_agents_of_its_own_are_worth_is_measured_in_each_mode() {
     if !can_make_networks() {
         return;

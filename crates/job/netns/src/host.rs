@@ -90,20 +90,44 @@ impl Host {
     /// # Errors
     /// Says which command failed, and what it said.
     pub fn join(&self, near: (&str, IpAddr), other: &Self, far: (&str, IpAddr)) -> Result<()> {
+        self.cable(near.0, other, far.0)?;
+        self.set_up(near.0, near.1)?;
+        other.set_up(far.0, far.1)
+    }
+
+    /// Lays a cable to a bridge on another host: an interface with a name and an address at this end, the bridge's with a name at the
+    /// other. Its network is all of the [`Block`] that has the address' first part.
+    ///
+    /// # Errors
+    /// Says which command failed, and what it said.
+    pub fn plug_into(
+        &self,
+        (name, address): (&str, IpAddr),
+        switch: &Self,
+        (socket, bridge): (&str, &str),
+    ) -> Result<()> {
+        self.cable(name, switch, socket)?;
+        self.set_up(name, address)?;
+        switch.run(&format!("ip link set {socket} master {bridge} up"))?;
+        Ok(())
+    }
+
+    fn cable(&self, name: &str, other: &Self, other_name: &str) -> Result<()> {
         let there = format!("/proc/{}/fd/{}", std::process::id(), other.0.as_raw_fd());
         self.run(&format!(
-            "ip link add {} type veth peer name {} netns {there}",
-            near.0, far.0
+            "ip link add {name} type veth peer name {other_name} netns {there}"
         ))?;
-        for (host, (name, address)) in [(self, near), (other, far)] {
-            // Nobody else has it: no second of waiting for objections.
-            let (bits, how) = match address {
-                IpAddr::V4(_) => (Block::PART_PREFIX_BITS, ""),
-                IpAddr::V6(_) => (Block::V6_PREFIX_BITS, "nodad"),
-            };
-            host.run(&format!("ip address add {address}/{bits} dev {name} {how}"))?;
-            host.run(&format!("ip link set {name} up"))?;
-        }
+        Ok(())
+    }
+
+    fn set_up(&self, name: &str, address: IpAddr) -> Result<()> {
+        // Nobody else has it: no second of waiting for objections.
+        let (bits, how) = match address {
+            IpAddr::V4(_) => (Block::PART_PREFIX_BITS, ""),
+            IpAddr::V6(_) => (Block::V6_PREFIX_BITS, "nodad"),
+        };
+        self.run(&format!("ip address add {address}/{bits} dev {name} {how}"))?;
+        self.run(&format!("ip link set {name} up"))?;
         Ok(())
     }
 }

@@ -6,11 +6,12 @@ use bcl::{Address, Device};
 use bcl_launch::Host;
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::bbp;
 use crate::failure::{Failure, Result};
 use crate::run::shell::ShellOptions;
 use crate::size;
 
-/// Measure what two processes get out of BCL, on this machine or between hosts.
+/// Measure what processes get out of BCL, on this machine or between hosts.
 #[derive(Debug, Args)]
 pub struct Arguments {
     #[command(subcommand)]
@@ -19,6 +20,18 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Bench {
+    #[command(flatten)]
+    Pair(Pair),
+    /// Time until the last has it, of messages, multicasts and barriers of a billboard (bbp.h).
+    ///
+    /// Member 0 posts, and all others read and tell when they had it, by the clock that the processes of a machine have in common. A
+    /// binomial tree of messages stands beside the multicast, and a barrier of messages beside the one by multicast.
+    Bbp(bbp::Arguments),
+}
+
+/// What two processes do.
+#[derive(Debug, Subcommand)]
+pub enum Pair {
     /// Time of a message one way: half a round trip of a ping-pong.
     ///
     /// The clock is read once for a batch of round trips, so that reading it does not count: 100 round trips a
@@ -202,7 +215,7 @@ pub fn word(value: &impl ValueEnum) -> String {
     possible.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-impl Bench {
+impl Pair {
     pub fn options(&self) -> &Options {
         match self {
             Self::Latency(options) | Self::Bandwidth(options) | Self::Rate(options) => options,

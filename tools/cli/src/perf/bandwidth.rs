@@ -1,6 +1,6 @@
 //! Bytes and messages a second in one direction: the same runs, of long messages or of short ones.
 
-use super::arguments::{Bench, Options};
+use super::arguments::{Options, Pair};
 use super::endpoint::Endpoint;
 use super::plan::Plan;
 use super::report::{Report, Row};
@@ -12,7 +12,7 @@ const LONG: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20];
 const SHORT: [usize; 3] = [8, 64, 1 << 10];
 
 /// Measures all sizes.
-pub fn measure(bench: &Bench, end: &mut Endpoint, report: &mut Report) -> Result<()> {
+pub fn measure(bench: &Pair, end: &mut Endpoint, report: &mut Report) -> Result<()> {
     let options = bench.options();
     for size in sizes(bench) {
         let plan = plan(bench, size);
@@ -36,7 +36,7 @@ pub fn measure(bench: &Bench, end: &mut Endpoint, report: &mut Report) -> Result
 }
 
 /// The partner's part.
-pub fn assist(bench: &Bench, end: &mut Endpoint) -> Result<()> {
+pub fn assist(bench: &Pair, end: &mut Endpoint) -> Result<()> {
     for size in sizes(bench) {
         let need = Need {
             size,
@@ -48,16 +48,16 @@ pub fn assist(bench: &Bench, end: &mut Endpoint) -> Result<()> {
     Ok(())
 }
 
-fn sizes(bench: &Bench) -> Vec<usize> {
+fn sizes(bench: &Pair) -> Vec<usize> {
     let default: &[usize] = match bench {
-        Bench::Rate(_) => &SHORT,
+        Pair::Rate(_) => &SHORT,
         _ => &LONG,
     };
     super::sizes(bench.options(), default)
 }
 
 /// A stream is several times as fast as a ping-pong, so it takes more messages to see it.
-fn plan(bench: &Bench, size: usize) -> Plan {
+fn plan(bench: &Pair, size: usize) -> Plan {
     const FASTER: u64 = 5;
     let options: &Options = bench.options();
     let mut plan = Plan::new(options, size);

@@ -1,8 +1,10 @@
-//! `bcl perf`: what two processes get out of BCL on this machine.
+//! `bcl perf`: what processes get out of BCL.
 
 mod agent;
 mod arguments;
 mod bandwidth;
+mod bbp;
+mod chart;
 mod endpoint;
 mod latency;
 mod meet;
@@ -21,7 +23,7 @@ mod traffic;
 
 pub use arguments::Arguments;
 
-use arguments::{Bench, Options};
+use arguments::{Bench, Options, Pair};
 
 use crate::failure::{Failure, Result};
 use endpoint::Endpoint;
@@ -30,7 +32,10 @@ use report::Report;
 
 /// Measures, or is the partner of a process that measures: both follow the same plan.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let bench = arguments.bench;
+    let bench = match arguments.bench {
+        Bench::Pair(bench) => bench,
+        Bench::Bbp(arguments) => return bbp::run(&arguments),
+    };
     bench.check()?;
     match bench.options().partner {
         Some(initiator) => {
@@ -41,7 +46,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
 }
 
-fn measure(bench: &Bench) -> Result<()> {
+fn measure(bench: &Pair) -> Result<()> {
     let options = bench.options();
     // First the partner goes, then the port, then the agent that has opened it.
     let Met {
@@ -51,20 +56,20 @@ fn measure(bench: &Bench) -> Result<()> {
     } = meet::as_initiator(options)?;
     let mut report = Report::begin(bench, &end)?;
     let outcome = match bench {
-        Bench::Latency(_) => latency::measure(options, &mut end, &mut report),
-        Bench::Bandwidth(_) | Bench::Rate(_) => bandwidth::measure(bench, &mut end, &mut report),
-        Bench::Rma(rma) => rma::measure(rma, &mut end, &mut partner, &mut report),
+        Pair::Latency(_) => latency::measure(options, &mut end, &mut report),
+        Pair::Bandwidth(_) | Pair::Rate(_) => bandwidth::measure(bench, &mut end, &mut report),
+        Pair::Rma(rma) => rma::measure(rma, &mut end, &mut partner, &mut report),
     };
     outcome.map_err(|failure| partner.explain(failure))?;
     drop(partner);
     report.finish(options)
 }
 
-fn assist(bench: &Bench, end: &mut Endpoint) -> Result<()> {
+fn assist(bench: &Pair, end: &mut Endpoint) -> Result<()> {
     match bench {
-        Bench::Latency(options) => latency::assist(options, end),
-        Bench::Bandwidth(_) | Bench::Rate(_) => bandwidth::assist(bench, end),
-        Bench::Rma(rma) => rma_owner::assist(rma, end),
+        Pair::Latency(options) => latency::assist(options, end),
+        Pair::Bandwidth(_) | Pair::Rate(_) => bandwidth::assist(bench, end),
+        Pair::Rma(rma) => rma_owner::assist(rma, end),
     }?;
     end.wait_until_alone()
 }

@@ -39,7 +39,7 @@ pub fn enter(agents: Option<Mode>) -> Result<(NodeId, There)> {
     Ok((own, there))
 }
 
-fn explain(error: io::Error) -> Failure {
+pub fn explain(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::PermissionDenied => Failure::new(
             "cannot make network namespaces: that takes root (or CAP_SYS_ADMIN): use sudo, or measure a real host \

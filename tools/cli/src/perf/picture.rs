@@ -2,35 +2,23 @@
 
 use std::path::Path;
 
-use plotters::prelude::*;
-
+use super::chart::{self, Chart, Line};
 use super::report::Row;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::size;
-
-const WIDTH_AND_HEIGHT: (u32, u32) = (900, 560);
-/// Distinguishable for the colour-blind as well (Okabe and Ito).
-const COLOURS: [RGBColor; 4] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-];
 
 /// Writes the SVG file.
 pub fn draw(path: &Path, bench: &str, rows: &[Row]) -> Result<()> {
-    let (what, lines) = lines(bench, rows);
-    let svg = render(&format!("bcl perf {bench}"), what, &lines)
-        .map_err(|error| Failure::new(format!("cannot draw {}: {error}", path.display())))?;
-    std::fs::write(path, svg)
-        .map_err(|error| Failure::system(format_args!("write {}", path.display()), error))
-}
-
-/// A name and its points.
-#[derive(Debug, PartialEq)]
-struct Line {
-    name: String,
-    points: Vec<(f64, f64)>,
+    let (up, lines) = lines(bench, rows);
+    let chart = Chart {
+        title: format!("bcl perf {bench}"),
+        across: "message length, bytes",
+        show: |x| size::show(x.round() as usize),
+        up,
+        lines,
+        is_crowded: false,
+    };
+    chart::draw(path, &[chart])
 }
 
 /// What to call the upward axis, and the lines.
@@ -63,10 +51,7 @@ fn lines(bench: &str, rows: &[Row]) -> (&'static str, Vec<Line>) {
             let point = (row.size_bytes.max(1) as f64, value);
             match lines.iter_mut().find(|line| line.name == name) {
                 Some(line) => line.points.push(point),
-                None => lines.push(Line {
-                    name: name.to_owned(),
-                    points: vec![point],
-                }),
+                None => lines.push(Line::measured(name, vec![point])),
             }
         }
     }
@@ -74,75 +59,6 @@ fn lines(bench: &str, rows: &[Row]) -> (&'static str, Vec<Line>) {
         line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
     (what, lines)
-}
-
-fn render(
-    title: &str,
-    what: &str,
-    lines: &[Line],
-) -> std::result::Result<String, Box<dyn std::error::Error>> {
-    let all = || lines.iter().flat_map(|line| &line.points);
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, WIDTH_AND_HEIGHT).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(title, ("sans-serif", 22))
-        .margin(16)
-        .x_label_area_size(44)
-        .y_label_area_size(76)
-        .build_cartesian_2d(
-            bounds(all().map(|point| point.0)).log_scale().base(2.0),
-            bounds(all().map(|point| point.1)).log_scale(),
-        )?;
-    chart
-        .configure_mesh()
-        .x_desc("message length, bytes")
-        .y_desc(what)
-        .x_label_formatter(&|x| size::show(x.round() as usize))
-        .y_label_formatter(&|y| number(*y))
-        .label_style(("sans-serif", 14))
-        .light_line_style(WHITE)
-        .draw()?;
-    for (line, colour) in lines.iter().zip(COLOURS.iter().cycle()) {
-        chart
-            .draw_series(LineSeries::new(
-                line.points.iter().copied(),
-                colour.stroke_width(2),
-            ))?
-            .label(&line.name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], colour.stroke_width(2)));
-        let dots = line.points.iter();
-        chart.draw_series(dots.map(|point| Circle::new(*point, 3, colour.filled())))?;
-    }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.3))
-        .label_font(("sans-serif", 14))
-        .draw()?;
-    area.present()?;
-    drop(chart);
-    drop(area);
-    Ok(svg)
-}
-
-/// A range with room around the values; never empty, whatever they are.
-fn bounds(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
-    let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
-    match low.is_finite() {
-        true => low / 1.5..high * 1.5,
-        false => 1.0..10.0,
-    }
-}
-
-fn number(value: f64) -> String {
-    match value {
-        1e6.. => format!("{}M", value / 1e6),
-        _ => format!("{value}"),
-    }
 }
 
 #[cfg(test)]
@@ -164,28 +80,5 @@ mod tests {
         assert_eq!(what, "one way, us");
         assert_eq!(lines.len(), 3);
         assert_eq!(lines[1].points, [(8.0, 1.0), (64.0, 2.0)]);
-    }
-
-    #[test]
-    fn a_picture_names_its_lines_and_axes() {
-        let (what, lines) = lines("latency", &[row(8, 1.0), row(1024, 2.0)]);
-        let svg = render("title", what, &lines).unwrap();
-        for text in [
-            "<svg",
-            "</svg>",
-            "title",
-            "median",
-            "one way, us",
-            "message length",
-        ] {
-            assert!(svg.contains(text), "{text} is missing");
-        }
-    }
-
-    #[test]
-    fn nothing_or_a_single_point_can_be_drawn() {
-        assert!(render("none", "us", &[]).is_ok());
-        let (what, one) = lines("latency", &[row(8, 1.0)]);
-        assert!(render("one", what, &one).is_ok());
     }
 }

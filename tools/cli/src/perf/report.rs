@@ -3,7 +3,7 @@
 use bcl::Device;
 use serde::Serialize;
 
-use super::arguments::{Bench, Channel, Options, Target, Window, word};
+use super::arguments::{Channel, Options, Pair, Target, Window, word};
 use super::endpoint::Endpoint;
 use super::picture;
 use super::statistics::Summary;
@@ -74,7 +74,7 @@ pub struct Report {
 
 impl Report {
     /// Says under which conditions is measured.
-    pub fn begin(bench: &Bench, end: &Endpoint) -> Result<Self> {
+    pub fn begin(bench: &Pair, end: &Endpoint) -> Result<Self> {
         let report = Self {
             bench: bench.name(),
             json: bench.options().json,
@@ -87,7 +87,7 @@ impl Report {
         };
         if !report.json {
             let meanwhile = match bench {
-                Bench::Rma(rma) => format!(
+                Pair::Rma(rma) => format!(
                     ", the partner: {}, operations under way: {}",
                     word(&rma.target),
                     rma.outstanding
@@ -103,17 +103,17 @@ impl Report {
         Ok(report)
     }
 
-    fn head(&self, bench: &Bench) -> String {
+    fn head(&self, bench: &Pair) -> String {
         match bench {
-            Bench::Latency(_) => format!(
+            Pair::Latency(_) => format!(
                 "{:>8} {:>8} {:>10} {:>12} {:>12} {:>12}",
                 "size", "channel", "iterations", "one way us", "p50", "p99"
             ),
-            Bench::Bandwidth(_) | Bench::Rate(_) => format!(
+            Pair::Bandwidth(_) | Pair::Rate(_) => format!(
                 "{:>8} {:>8} {:>10} {:>12} {:>14}",
                 "size", "channel", "iterations", "MB/s", "messages/s"
             ),
-            Bench::Rma(_) => format!(
+            Pair::Rma(_) => format!(
                 "{:>12} {:>8} {:>8} {:>10} {:>12} {:>12} {:>12} {:>12}",
                 "operation", "size", "window", "iterations", "us (min)", "p50", "p99", "MB/s"
             ),
