@@ -10,7 +10,7 @@ use crate::events::{Event, Events};
 use crate::layout::Layout;
 use crate::members::Members;
 use crate::receiving::{Received, Receiving};
-use crate::sending::Sending;
+use crate::sending::{PARTS, Sending};
 
 /// A billboard that this process is a member of.
 ///
@@ -61,6 +61,15 @@ impl Billboard {
         self.layout.data_bytes as usize
     }
 
+    /// Whether a member is, or was last, on another host.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is no such member.
+    pub fn is_elsewhere(&self, member: u16) -> Result<bool, Error> {
+        self.check(member)?;
+        Ok(self.region.is_elsewhere(member)?)
+    }
+
     /// What is known of a member.
     ///
     /// # Errors
@@ -78,7 +87,7 @@ impl Billboard {
     /// [`Error::Region`].
     pub fn send(&self, to: u16, data: &[u8], timeout: Option<Duration>) -> Result<(), Error> {
         self.check(to)?;
-        self.post(&Members::one(to), data, timeout)
+        self.post(&Members::one(to), [data, &[]], timeout)
     }
 
     /// The same for several members at once: one message, which each of them reads.
@@ -89,6 +98,19 @@ impl Billboard {
         &self,
         to: &[u16],
         data: &[u8],
+        timeout: Option<Duration>,
+    ) -> Result<(), Error> {
+        self.multicast_parts(to, [data, &[]], timeout)
+    }
+
+    /// The same, of a message in two parts, the one behind the other.
+    ///
+    /// # Errors
+    /// As [`multicast`](Self::multicast).
+    pub fn multicast_parts(
+        &self,
+        to: &[u16],
+        data: [&[u8]; PARTS],
         timeout: Option<Duration>,
     ) -> Result<(), Error> {
         to.iter().try_for_each(|member| self.check(*member))?;
@@ -103,7 +125,7 @@ impl Billboard {
         loop {
             let others = (0..self.members()).filter(|member| *member != self.member());
             let to = others.filter(|member| !self.is_gone(*member)).collect();
-            match self.post(&to, data, timeout) {
+            match self.post(&to, [data, &[]], timeout) {
                 Err(Error::Gone { .. }) => {}
                 posted => return posted,
             }
@@ -163,6 +185,23 @@ impl Billboard {
         }
     }
 
+    /// What there is now, for [`wait_for_change`](Self::wait_for_change): of messages for this process, and of those that it has posted
+    /// what has not been read.
+    pub fn watch(&self) -> Watch {
+        let mut words = lock(&self.receiving).awaited(None);
+        words.extend(lock(&self.sending).awaited().1);
+        Watch(words)
+    }
+
+    /// Waits until there is a message that was not there when was looked, somebody has read something since then, or has ended. For who
+    /// waits for one or the other, as a process does that may not stop reading while it waits for room. False if the time is over.
+    ///
+    /// # Errors
+    /// [`Error::Region`].
+    pub fn wait_for_change(&self, watch: &Watch, timeout: Option<Duration>) -> Result<bool, Error> {
+        self.wait(&watch.0, &Deadline::new(timeout))
+    }
+
     /// A member that has come or ended since this process has joined and was told so the last time; `None` if there is none.
     ///
     /// # Errors
@@ -201,10 +240,15 @@ impl Billboard {
         }
     }
 
-    fn post(&self, to: &Members, data: &[u8], timeout: Option<Duration>) -> Result<(), Error> {
+    fn post(
+        &self,
+        to: &Members,
+        data: [&[u8]; PARTS],
+        timeout: Option<Duration>,
+    ) -> Result<(), Error> {
         let max_bytes = self.message_max_bytes();
-        if data.len() > max_bytes {
-            let len_bytes = data.len();
+        let len_bytes = data.iter().map(|part| part.len()).sum::<usize>();
+        if len_bytes > max_bytes {
             return Err(Error::InvalidArgument(format!(
                 "a message of {len_bytes} bytes: this billboard has {max_bytes} for each member's"
             )));
@@ -302,6 +346,10 @@ impl Billboard {
         Ok(())
     }
 }
+
+/// What there was on a billboard at some moment.
+#[derive(Debug)]
+pub struct Watch(Vec<(u64, u64)>);
 
 /// When a wait is over.
 struct Deadline(Option<Instant>);

@@ -33,7 +33,7 @@ mod receiving;
 mod sending;
 mod space;
 
-pub use board::Billboard;
+pub use board::{Billboard, Watch};
 pub use error::Error;
 pub use events::Event;
 pub use options::{DATA_BYTES, DATA_MAX_BYTES, MEMBERS_MAX, NAME_MAX_BYTES, Options};

@@ -7,6 +7,9 @@ use crate::layout::{Descriptor, Layout, SLOTS};
 use crate::members::{Members, bits, place};
 use crate::space::Space;
 
+/// A message is given in so many parts, one behind the other.
+pub const PARTS: usize = 2;
+
 /// What a member has on the board.
 #[derive(Debug)]
 pub struct Sending {
@@ -111,11 +114,17 @@ impl Sending {
     }
 
     /// Posts a message; false if there is no room for it.
-    pub fn post(&mut self, region: &Region, to: &Members, data: &[u8]) -> Result<bool, Error> {
-        let found = match self.make_room(to, data.len()) {
+    pub fn post(
+        &mut self,
+        region: &Region,
+        to: &Members,
+        data: [&[u8]; PARTS],
+    ) -> Result<bool, Error> {
+        let len_bytes = data.iter().map(|part| part.len()).sum();
+        let found = match self.make_room(to, len_bytes) {
             None => {
                 self.reclaim(region)?;
-                self.make_room(to, data.len())
+                self.make_room(to, len_bytes)
             }
             found => found,
         };
@@ -170,24 +179,22 @@ impl Sending {
         slot: u16,
         start: Option<u32>,
         to: &Members,
-        data: &[u8],
+        data: [&[u8]; PARTS],
     ) -> Result<(), Error> {
         let (layout, own) = (&self.layout, self.own);
+        let len_bytes: usize = data.iter().map(|part| part.len()).sum();
         let descriptor = Descriptor {
             number: self.number + 1,
             start: start.unwrap_or_default(),
-            len_bytes: data.len() as u32,
+            len_bytes: len_bytes as u32,
             to: *to,
         };
         self.descriptor.clear();
         descriptor.put(layout, &mut self.descriptor);
-        let apart = match start {
-            Some(_) => data,
-            None => {
-                self.descriptor.extend_from_slice(data);
-                &[]
-            }
-        };
+        if start.is_none() {
+            data.iter()
+                .for_each(|part| self.descriptor.extend_from_slice(part));
+        }
         let (first, last) = to.ends();
         self.flags.clear();
         for member in first..=last {
@@ -196,15 +203,17 @@ impl Sending {
             self.flags.extend_from_slice(&toggled.to_ne_bytes());
         }
         let data_at = layout.data(own) + u64::from(descriptor.start);
+        let [one, other] = data;
         let writes = [
-            (data_at, apart),
+            (data_at, one),
+            (data_at + one.len() as u64, other),
             (layout.descriptor(own, slot), &self.descriptor),
             (layout.message(own, first), &self.flags),
         ];
-        let needed = if apart.is_empty() {
-            &writes[1..]
-        } else {
+        let needed = if start.is_some() {
             &writes
+        } else {
+            &writes[PARTS..]
         };
         Ok(region.write_each(needed)?)
     }

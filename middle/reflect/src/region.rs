@@ -257,6 +257,15 @@ impl Region {
         Ok(self.segment.member(member).0.life)
     }
 
+    /// Whether a member is, or was last, on another host.
+    ///
+    /// # Errors
+    /// As [`life`](Self::life).
+    pub fn is_elsewhere(&self, member: u16) -> Result<bool, Error> {
+        self.life(member)?;
+        Ok(self.segment.host_of(member) != 0)
+    }
+
     /// A member that has come or ended since this process has joined and was told so the last time; `None` if there is none.
     /// [REFLECT-5.2]
     pub fn news(&self) -> Option<News> {

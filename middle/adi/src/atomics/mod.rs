@@ -240,6 +240,18 @@ impl Atomic {
         Self::new(function, datum)
     }
 
+    /// Combines elements of the program's own memory with operands, each with the one at its place. Both may begin anywhere, and are
+    /// equally long: whole elements.
+    ///
+    /// # Panics
+    /// If they are not, or the function compares, or has no operand.
+    pub fn combine(self, elements: &mut [u8], operands: &[u8]) {
+        assert!(self.function.has_operand() && !self.function.compares());
+        assert_eq!(elements.len(), operands.len());
+        assert!(elements.len().is_multiple_of(self.datum.size_bytes()));
+        with_type!(self.datum, T => combine::<T>(self.function, elements, operands));
+    }
+
     /// Changes `count` elements. `sent` has the operands, and behind them what is compared with; what was there before goes
     /// to `found`, if that is wanted.
     ///
@@ -285,6 +297,22 @@ unsafe fn change<T: Element + Cell>(
             let to = &mut found[place * size_of::<T>()..][..size_of::<T>()];
             // SAFETY: as long as the type.
             unsafe { to.as_mut_ptr().cast::<T>().write_unaligned(old) };
+        }
+    }
+}
+
+fn combine<T: Element>(function: Function, elements: &mut [u8], operands: &[u8]) {
+    let each = elements.chunks_exact_mut(size_of::<T>());
+    for (element, operand) in each.zip(operands.chunks_exact(size_of::<T>())) {
+        let (element, operand) = (
+            element.as_mut_ptr().cast::<T>(),
+            operand.as_ptr().cast::<T>(),
+        );
+        // SAFETY: as long as the type, of which any bytes are a value, and read and written wherever they begin.
+        unsafe {
+            let operand = operand.read_unaligned();
+            let changed = element.read_unaligned().changed(function, operand, operand);
+            element.write_unaligned(changed);
         }
     }
 }
