@@ -185,16 +185,21 @@ impl Billboard {
         }
     }
 
-    /// What there is now, for [`wait_for_change`](Self::wait_for_change): of messages for this process, and of those that it has posted
-    /// what has not been read.
-    pub fn watch(&self) -> Watch {
-        let mut words = lock(&self.receiving).awaited(None);
+    /// What messages there are for this process now, for [`wait_for_change`](Self::wait_for_change).
+    pub fn watch_messages(&self) -> Watch {
+        Watch(lock(&self.receiving).awaited(None))
+    }
+
+    /// The same, and which of those that it has posted had not been read when there was no room for another: for who waits for room, and
+    /// may not stop reading meanwhile.
+    pub fn watch_messages_and_room(&self) -> Watch {
+        let Watch(mut words) = self.watch_messages();
         words.extend(lock(&self.sending).awaited().1);
         Watch(words)
     }
 
-    /// Waits until there is a message that was not there when was looked, somebody has read something since then, or has ended. For who
-    /// waits for one or the other, as a process does that may not stop reading while it waits for room. False if the time is over.
+    /// Waits until there is a message that was not there when was looked, or something has been read since then that was looked at, or
+    /// somebody has ended. False if the time is over.
     ///
     /// # Errors
     /// [`Error::Region`].

@@ -96,7 +96,7 @@ impl Team {
             let watch = {
                 let mut mailbox = self.mailbox();
                 mailbox.drain(board)?;
-                board.watch()
+                board.watch_messages_and_room()
             };
             board.wait_for_change(&watch, None)?;
         }
@@ -119,7 +119,7 @@ impl Team {
                     return Ok(taken);
                 }
                 // Under the lock: what another thread takes for us changes what was seen here.
-                board.watch()
+                board.watch_messages()
             };
             if let Life::Gone(cause) = life {
                 let member = from;

@@ -99,6 +99,9 @@ fn all_get_what_each_has() {
     });
 }
 
+/// What becomes of two.
+type With = fn(f64, f64) -> f64;
+
 fn numbers(seed: u64, count: usize) -> Vec<f64> {
     let mut random = Random::new(seed);
     (0..count)
@@ -114,7 +117,7 @@ fn to_bytes(numbers: &[f64]) -> Vec<u8> {
 }
 
 /// In the order of ranks, so that rounding is the same everywhere and each time.
-fn combined(size: usize, of: impl Fn(usize) -> Vec<f64>, with: fn(f64, f64) -> f64) -> Vec<f64> {
+fn combined(size: usize, of: impl Fn(usize) -> Vec<f64>, with: With) -> Vec<f64> {
     let first = of(0);
     (1..size).fold(first, |result, rank| {
         let pairs = result.into_iter().zip(of(rank));
@@ -128,7 +131,7 @@ fn a_reduction_is_the_same_everywhere_to_the_last_bit() {
         World::all_do(members, |team| {
             let all = team.everybody().unwrap();
             let size = all.size();
-            let functions: [(Function, fn(f64, f64) -> f64); 3] = [
+            let functions: [(Function, With); 3] = [
                 (Function::Sum, |a, b| a + b),
                 (Function::Max, f64::max),
                 (Function::Product, |a, b| a * b),
