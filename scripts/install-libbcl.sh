@@ -19,7 +19,7 @@ ln -sf "$soname" "$to/lib/libbcl.so"
 install -m 644 "$built/libbcl.a" "$to/lib/"
 strip --strip-debug "$to/lib/libbcl.a"
 headers=(crates/face/capi/include/bcl.h middle/c/include/bcl_adi.h middle/c/include/bcl_reflect.h
-    middle/c/include/bbp.h)
+    middle/c/include/bbp.h middle/c/include/bcl_coll.h)
 install -m 644 "${headers[@]}" "$to/include/"
 sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" middle/c/bcl.pc.in >"$to/lib/pkgconfig/bcl.pc"
 chmod 644 "$to/lib/pkgconfig/bcl.pc"

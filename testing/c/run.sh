@@ -26,7 +26,7 @@ main() {
     manual_pages_render
     for way in shared static; do
         build_all "$way"
-        for program in bad_input limits remap memory pieces stack threads traps forked reexec reexec-no-pie canceled orphaned refused tagged reflect billboard; do
+        for program in bad_input limits remap memory pieces stack threads traps forked reexec reexec-no-pie canceled orphaned refused tagged reflect billboard collectives; do
             checks "$way" "$program"
         done
         programs_talk "$way"

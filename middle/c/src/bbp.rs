@@ -32,7 +32,7 @@ impl Inside for Joined {
 
 /// The code and the sentence.
 #[cold]
-fn refused(error: Error) -> Failure {
+pub fn refused(error: Error) -> Failure {
     let code = match error {
         Error::Region(region) => return reflect::refused(region),
         Error::InvalidArgument(_) => code::INVALID,
@@ -103,13 +103,36 @@ fn source(from: u32) -> Result<Option<u16>, Failure> {
 ///
 /// # Safety
 /// As in `bbp.h`.
-unsafe fn bytes<'a>(data: *const c_void, len: usize) -> Result<&'a [u8], Failure> {
-    range(data.cast(), len, "data")?;
+pub unsafe fn bytes<'a>(
+    data: *const c_void,
+    len: usize,
+    argument: &str,
+) -> Result<&'a [u8], Failure> {
+    range(data.cast(), len, argument)?;
     Ok(match len {
         0 => &[],
         // SAFETY: a range that does not wrap, which the contract of the header makes readable.
         _ => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) },
     })
+}
+
+/// Members of a list of the program's.
+///
+/// # Safety
+/// As in `bbp.h`.
+pub unsafe fn members_of(
+    list: *const u32,
+    count: usize,
+    argument: &str,
+) -> Result<Vec<u16>, Failure> {
+    let len_bytes = count.saturating_mul(size_of::<u32>());
+    range(list.cast(), len_bytes, argument)?;
+    let list = match count {
+        0 => &[],
+        // SAFETY: as of `bytes`.
+        _ => unsafe { std::slice::from_raw_parts(list, count) },
+    };
+    list.iter().map(|member| small(*member, argument)).collect()
 }
 
 /// Tells of what was received, or is there: 1; of nothing: 0.
@@ -154,28 +177,28 @@ pub unsafe extern "C" fn bbp_init(
     Bcl::status("bbp_init", || {
         // SAFETY: by the contract of the header.
         let (place, name) = unsafe { (out(board, "board")?, string(name, "name")?) };
-        let mut joining = Options::new(name);
-        let mut one_thread = false;
-        if !options.is_null() {
-            // SAFETY: by the contract of the header.
-            let options = unsafe { read_sized(options) }?;
-            // SAFETY: by the contract of the header.
-            (joining, one_thread) = unsafe { chosen(joining, &options) }?;
-        }
+        // SAFETY: by the contract of the header.
+        let (joining, one_thread) = unsafe { options_of(name, options) }?;
         let board = joining.join().map_err(refused)?;
         place.put(CBoard::open(Joined(Arc::new(board)), one_thread));
         Ok(())
     })
 }
 
-/// With what the program says; and whether it uses the board from one thread only.
+/// What the program says; and whether it uses the board from one thread only.
 ///
 /// # Safety
 /// As in `bbp.h`.
-unsafe fn chosen(
-    mut joining: Options,
-    options: &CBoardOptions,
+pub unsafe fn options_of(
+    name: &str,
+    options: *const CBoardOptions,
 ) -> Result<(Options, bool), Failure> {
+    let mut joining = Options::new(name);
+    if options.is_null() {
+        return Ok((joining, false));
+    }
+    // SAFETY: by the contract of the header.
+    let options = unsafe { read_sized(options) }?;
     // SAFETY: by the contract of the header.
     let (settings, one_thread) = unsafe { settings(options.options) }?;
     if options.members != 0 {
@@ -251,7 +274,7 @@ pub unsafe extern "C" fn bbp_send(
         let to = small(to, "to")?;
         // SAFETY: by the contract of the header.
         unsafe {
-            let data = bytes(data, len)?;
+            let data = bytes(data, len, "data")?;
             let posted = patiently(board, timeout_ms, is_full, |board, timeout| {
                 board.send(to, data, timeout)
             });
@@ -275,21 +298,14 @@ pub unsafe extern "C" fn bbp_mcast(
 ) -> c_int {
     Bcl::hot_status("bbp_mcast", || {
         // SAFETY: by the contract of the header.
-        let data = unsafe { bytes(data, len) }?;
+        let data = unsafe { bytes(data, len, "data") }?;
         if to.is_null() && count == 0 {
             let all = |board: &Billboard, timeout| board.broadcast(data, timeout);
             // SAFETY: by the contract of the header.
             return unsafe { patiently(board, timeout_ms, is_full, all) }?.map_err(refused);
         }
-        let len_bytes = count.checked_mul(size_of::<u32>());
-        range(to.cast(), len_bytes.unwrap_or(usize::MAX), "to")?;
-        let to = match count {
-            0 => &[],
-            // SAFETY: as of `bytes`.
-            _ => unsafe { std::slice::from_raw_parts(to, count) },
-        };
-        let to = to.iter().map(|member| small(*member, "to"));
-        let to = to.collect::<Result<Vec<u16>, _>>()?;
+        // SAFETY: by the contract of the header.
+        let to = unsafe { members_of(to, count, "to") }?;
         let some = |board: &Billboard, timeout| board.multicast(&to, data, timeout);
         // SAFETY: by the contract of the header.
         unsafe { patiently(board, timeout_ms, is_full, some) }?.map_err(refused)

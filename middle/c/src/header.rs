@@ -6,7 +6,9 @@ use bcl_cface::{c_constants, c_structure, layout};
 use crate::types::*;
 
 fn assertions() -> String {
-    let mut c = "#include <bcl_adi.h>\n#include <bcl_reflect.h>\n#include <bbp.h>\n".to_owned();
+    let mut c =
+        "#include <bcl_adi.h>\n#include <bcl_reflect.h>\n#include <bbp.h>\n#include <bcl_coll.h>\n"
+            .to_owned();
     c_structure!(c, CLife = "bcl_reflect_life" { member, life, cause, cause_detail });
     c_constants!(
         c,
@@ -32,6 +34,7 @@ fn assertions() -> String {
         DATA_MAX = bcl_bbp::DATA_MAX_BYTES,
         ANY = ANY,
     );
+    c_constants!(c, "BCL_COLL_", CONTEXT_MAX = bcl_coll::CONTEXT_MAX);
     c_structure!(c, COutgoing = "bcl_adi_outgoing" {
         to, tag, data, context, pieces, count, space, flags, reserved,
     });

@@ -155,7 +155,7 @@ pub unsafe extern "C" fn bcl_adi_atomic(
         // SAFETY: by the contract of the header.
         let change = unsafe { given(change, "change") }?;
         zero(change.reserved)?;
-        let atomic = atomic(&change)?;
+        let atomic = atomic_of(change.function, change.kind)?;
         let len = (change.count as usize).saturating_mul(atomic.datum().size_bytes());
         let part = |start: *const u8, is_needed, name| {
             let len = if is_needed { len } else { 0 };
@@ -178,17 +178,15 @@ pub unsafe extern "C" fn bcl_adi_atomic(
     })
 }
 
-fn atomic(change: &CChange) -> Result<Atomic, Failure> {
-    let function = Function::ALL
+/// What the numbers of a function and of a type of elements stand for.
+pub fn atomic_of(function: u32, kind: u32) -> Result<Atomic, Failure> {
+    let found = Function::ALL
         .into_iter()
-        .find(|function| *function as u32 == change.function);
-    let datum = Datum::ALL
-        .into_iter()
-        .find(|datum| *datum as u32 == change.kind);
-    let (Some(function), Some(datum)) = (function, datum) else {
+        .find(|known| *known as u32 == function);
+    let datum = Datum::ALL.into_iter().find(|datum| *datum as u32 == kind);
+    let (Some(function), Some(datum)) = (found, datum) else {
         return Err(Failure::invalid(format!(
-            "function is {} and type {}: they are BCL_ADI_MIN and so on, and BCL_ADI_INT8 and so on",
-            change.function, change.kind
+            "function is {function} and type {kind}: they are BCL_ADI_MIN and so on, and BCL_ADI_INT8 and so on"
         )));
     };
     Atomic::new(function, datum).ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! Some of a team's processes, in an order, and their calls.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::Error;
 use crate::header::{Header, Kind};
@@ -21,7 +21,7 @@ pub struct Group {
     others: Vec<u16>,
     rank: usize,
     context: u32,
-    calls: AtomicU32,
+    calls: Mutex<u32>,
     /// All are on this host.
     is_here: bool,
 }
@@ -71,7 +71,7 @@ impl Group {
             others,
             rank,
             context,
-            calls: AtomicU32::new(0),
+            calls: Mutex::new(0),
             is_here,
         })
     }
@@ -101,7 +101,12 @@ impl Group {
     }
 
     pub(crate) fn begin(&self, kind: Kind) -> Call<'_> {
-        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let call = {
+            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = *calls;
+            *calls = before.wrapping_add(1);
+            before
+        };
         let header = Header {
             context: self.context,
             call,

@@ -75,6 +75,14 @@ impl Team {
         Group::new(self.clone(), members, context)
     }
 
+    /// Leaves it: no group of it can do anything any more. Dropping the last of its copies and groups does the same.
+    ///
+    /// # Errors
+    /// [`Error::Board`] if it was left before, or belongs to the parent process.
+    pub fn leave(&self) -> Result<(), Error> {
+        Ok(self.board().leave()?)
+    }
+
     pub(crate) fn board(&self) -> &Billboard {
         &self.inside.board
     }

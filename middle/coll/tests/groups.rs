@@ -1,7 +1,6 @@
 //! Members of one process, each a thread: what they do together is compared with what it should be.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -64,18 +63,18 @@ fn a_broadcast_of_any_root_and_length_comes_to_all() {
 #[test]
 fn nobody_leaves_a_barrier_before_all_have_come() {
     for members in [1, 2, 3, 4, 7, 18] {
-        let come = AtomicUsize::new(0);
+        let come = Mutex::new(0);
         World::all_do(members, |team| {
             let all = team.everybody().unwrap();
             let size = all.size();
             for turn in 1..=30 {
-                come.fetch_add(1, Ordering::SeqCst);
+                *come.lock().unwrap() += 1;
                 match turn % 3 {
                     0 => all.barrier().unwrap(),
                     1 => all.barrier_by(BarrierWay::Coordinator).unwrap(),
                     _ => all.barrier_by(BarrierWay::Dissemination).unwrap(),
                 }
-                let seen = come.load(Ordering::SeqCst);
+                let seen = *come.lock().unwrap();
                 assert!(seen >= turn * size, "{seen} of {members} in barrier {turn}");
                 all.barrier().unwrap();
             }
