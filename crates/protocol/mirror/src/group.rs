@@ -87,6 +87,14 @@ impl Mirror {
 
     /// What is sent to the group by a host reaches this one.
     pub(crate) fn on_probe(&mut self, header: &Header) {
+        let Some(peer) = self.peers.get_mut(&header.host) else {
+            return;
+        };
+        // Said again by somebody else, it would have all answer.
+        if header.position <= peer.last_probe {
+            return self.counts.stale += 1;
+        }
+        peer.last_probe = header.position;
         let answer = Header {
             position: header.position,
             ..self.header_to(Kind::Heard, header.host)

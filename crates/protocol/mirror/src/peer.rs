@@ -14,6 +14,8 @@ pub(crate) struct Peer {
     pub last_beat: u64,
     /// The same for its wishes to follow.
     pub last_follow: u64,
+    /// The same for its probes.
+    pub last_probe: u64,
     /// It has heard what was sent to all at once.
     pub heard_group_at: Option<Time>,
     /// By member.
@@ -42,6 +44,7 @@ impl Peer {
             heard_at: now,
             last_beat: 0,
             last_follow: 0,
+            last_probe: 0,
             heard_group_at: None,
             hads: vec![Had::default(); usize::from(members)],
         }
