@@ -182,7 +182,9 @@ impl World {
         match what {
             0 => drop(self.mirror.claim(self.now, member, &self.memory)),
             1 => self.mirror.unclaim(member),
-            2 => self.mirror.end(self.now, member, NonZeroU32::new(9)),
+            2 => self
+                .mirror
+                .end(self.now, member, NonZeroU32::new(9), &self.memory),
             _ => self.now += Span::from_ms(u64::from(which)),
         }
         self.mirror.on_timeout(self.now, &self.memory);

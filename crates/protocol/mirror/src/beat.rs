@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::mirror::{Mirror, To};
 use crate::names::{Event, HostId};
 use crate::packet::{Header, Kind};
-use crate::stream::{Owner, Stream};
+use crate::stream::{Ending, Owner, Stream};
 
 /// The least between beats, for each 16 hosts,
 const APART: Span = Span::from_ms(2);
@@ -128,7 +128,7 @@ impl Mirror {
             stream.owner = Some(said);
             self.source_has(said.host, member, said.epoch, head);
             if before.is_some_and(|before| before.ended.is_none()) && said.ended.is_some() {
-                self.events.push_back(said.news_of(member));
+                self.ends(member, head);
             }
             return;
         }
@@ -138,6 +138,8 @@ impl Mirror {
         if (said.epoch, said.host) < known {
             return;
         }
+        self.end_now(member);
+        let stream = &mut self.streams[usize::from(member)];
         stream.owner = Some(said);
         stream.granted = None;
         stream.is_broken = false;
@@ -151,8 +153,36 @@ impl Mirror {
                 self.events.push_back(Event::Usurped { member, host });
             }
         }
-        self.events.push_back(said.news_of(member));
         self.look_for_source(member);
+        match said.ended {
+            None => self.events.push_back(said.news_of(member)),
+            Some(_) => self.ends(member, head),
+        }
+    }
+
+    /// A member of another host has ended, whose log ends there.
+    fn ends(&mut self, member: u16, at: u64) {
+        let by = self.now + SILENCE;
+        self.streams[usize::from(member)].ending = Some(Ending { at, by });
+        self.end_if_whole(member);
+    }
+
+    /// Tells of the end of a member once what it wrote before is here ([REFLECT-8.3]).
+    pub(crate) fn end_if_whole(&mut self, member: u16) {
+        let stream = &self.streams[usize::from(member)];
+        match stream.is_ending(self.now) {
+            true => self.wake_at_any(stream.ending.map(|ending| ending.by)),
+            false => self.end_now(member),
+        }
+    }
+
+    fn end_now(&mut self, member: u16) {
+        let stream = &mut self.streams[usize::from(member)];
+        if stream.ending.take().is_some()
+            && let Some(owner) = stream.owner
+        {
+            self.events.push_back(owner.news_of(member));
+        }
     }
 
     /// A host from which this one gets a log has so much of it.
@@ -238,6 +268,9 @@ impl Mirror {
             claim.granted.remove(&host);
         }
         for member in 0..self.config.geometry.members {
+            if self.streams[usize::from(member)].is_of(host) {
+                self.end_now(member);
+            }
             let stream = &mut self.streams[usize::from(member)];
             if let Some(owner) = stream.owner.take_if(|owner| owner.host == host)
                 && owner.ended.is_none()

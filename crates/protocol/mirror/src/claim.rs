@@ -170,8 +170,9 @@ impl Mirror {
     }
 
     /// A member of this host has ended.
-    pub fn end(&mut self, now: Time, member: u16, ended: Ended) {
+    pub fn end(&mut self, now: Time, member: u16, ended: Ended, memory: &impl Memory) {
         self.now = self.now.max(now);
+        self.catch_up_with_program(member, memory);
         let stream = &mut self.streams[usize::from(member)];
         if let Some(owner) = &mut stream.owner
             && owner.host == self.config.host

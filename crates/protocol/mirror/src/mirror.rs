@@ -202,6 +202,7 @@ impl Mirror {
             self.follow_again(member);
             self.ask_again(member);
             self.report_if_due(member);
+            self.end_if_whole(member);
             self.resend_if_due(member, memory);
         }
     }

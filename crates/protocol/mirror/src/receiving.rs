@@ -63,6 +63,7 @@ impl Mirror {
         }
         if !is_there {
             self.apply(member, memory);
+            self.end_if_whole(member);
             self.unsaved.log(member);
             if !header.has(flags::REPAIR) && !header.has(flags::GROUP) {
                 self.relay(header.host, datagram);

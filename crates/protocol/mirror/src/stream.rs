@@ -39,6 +39,17 @@ pub(crate) struct Stream {
     pub granted: Option<(HostId, Time)>,
     /// Its frames make no sense: nothing is taken from it until another process is the member.
     pub is_broken: bool,
+    /// The member has ended, and what it wrote last has still to come.
+    pub ending: Option<Ending>,
+}
+
+/// The end of a member that nobody here has been told of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ending {
+    /// Where its log ends.
+    pub at: u64,
+    /// Then all are told, whether the rest has come or not.
+    pub by: Time,
 }
 
 /// Where a member is.
@@ -132,11 +143,27 @@ impl Stream {
         self.report.told = position;
     }
 
-    /// How far others can expect to get: what the program here has written beyond that was not sent yet.
+    /// How far others can expect to get: what a program here that has not ended has written beyond that was not sent yet.
     pub fn known_end(&self) -> u64 {
-        self.sending
-            .as_ref()
-            .map_or(self.have, |sending| sending.sent)
+        let has_ended = self.owner.is_some_and(|owner| owner.ended.is_some());
+        match &self.sending {
+            Some(sending) if !has_ended => sending.sent,
+            _ => self.have,
+        }
+    }
+
+    /// Whether its member is, or was last, on that host.
+    pub fn is_of(&self, host: HostId) -> bool {
+        self.owner.is_some_and(|owner| owner.host == host)
+    }
+
+    /// Whether what the member wrote last may still come.
+    pub fn is_ending(&self, now: Time) -> bool {
+        let is_to_come = self.follow.source.is_some() && !self.is_broken;
+        let is_earlier = self.owner.is_some_and(|owner| self.epoch < owner.epoch);
+        let lacks_some = |ending: Ending| is_earlier || self.applied < ending.at;
+        let is_held = |ending: Ending| lacks_some(ending) && now < ending.by;
+        is_to_come && self.ending.is_some_and(is_held)
     }
 
     /// Whether some of it has still to come here, or to be acknowledged by others.

@@ -134,7 +134,8 @@ impl Locals {
         if let Some(before) = here.take() {
             // Somebody else has its seat, so that it has ended.
             memory.finish(member);
-            mirror.end(now, member, ended_of(vanished(before.joined)));
+            let ended = ended_of(vanished(before.joined));
+            mirror.end(now, member, ended, memory);
         }
         let claimed = match mirror.is_settled() {
             true => mirror.claim(now, member, memory),
@@ -198,7 +199,7 @@ impl Locals {
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
-        mirror.end(now, member, ended_of(ended));
+        mirror.end(now, member, ended_of(ended), memory);
     }
 
     /// Tells those who wait how many members have what they wrote.

@@ -195,6 +195,19 @@ impl Ledger {
         }
     }
 
+    /// A host that hears of the end of a process, whose last write this was, must have seen that, unless it came with the region.
+    pub fn check_ended(&self, host: usize, member: u16, last: Write) -> Result<(), String> {
+        match self.seen.get(&(host, member)) {
+            Some(Seen {
+                last: Some(seen),
+                has_skipped: false,
+            }) if *seen < last => Err(format!(
+                "host {host} hears of the end of member {member} after {seen:?}, before {last:?}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// At the end a host must have seen all that was complete, unless it came with the region.
     pub fn check_end(&self, host: usize) -> Result<(), String> {
         for (member, completed) in &self.completed {

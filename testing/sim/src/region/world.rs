@@ -1,5 +1,7 @@
 //! A network of hosts, their members who write, and what happens to them.
 
+use std::collections::BTreeMap;
+
 use bcl_mirror::{Claimed, Event, Outgoing};
 use bcl_types::{Random, Time};
 
@@ -15,6 +17,8 @@ use crate::schedule::Schedule;
 const REST_NS: u64 = 60_000_000_000;
 /// Within so long a host that is silent is missed.
 const MISSED_NS: u64 = 5_000_000_000;
+/// So long what a process wrote last is waited for before its end is told.
+const HELD_NS: u64 = 3_000_000_000;
 /// How often is looked whether it has.
 const LOOK_NS: u64 = 10_000_000;
 /// How often a process asks whether it has become a member.
@@ -32,6 +36,8 @@ pub struct World {
     /// Stopped ones do nothing.
     stopped: Vec<bool>,
     ledger: Ledger,
+    /// The last write of a member's process that has ended, and when.
+    ends: BTreeMap<u16, (Write, u64)>,
     out: Outgoing,
     now_ns: u64,
     packets: u64,
@@ -101,6 +107,7 @@ impl World {
             schedule,
             random,
             ledger: Ledger::default(),
+            ends: BTreeMap::new(),
             out: Outgoing::default(),
             now_ns: 0,
             packets: 0,
@@ -256,8 +263,23 @@ impl World {
             self.ledger.apply(number, &applied)?;
         }
         while let Some(event) = host.mirror.poll_event() {
-            if let Event::Usurped { member, .. } = event {
-                host.members.remove(&member);
+            match event {
+                Event::Usurped { member, .. } => {
+                    host.members.remove(&member);
+                }
+                Event::MemberGone {
+                    member,
+                    ended: Some(_),
+                    ..
+                } => {
+                    let end = self.ends.get(&member);
+                    // Later it may be told of, whatever is missing.
+                    if let Some((last, _)) = end.filter(|(_, at_ns)| self.now_ns < at_ns + HELD_NS)
+                    {
+                        self.ledger.check_ended(number, member, *last)?;
+                    }
+                }
+                _ => {}
             }
         }
         let next = host.mirror.next_timeout().0;
@@ -389,8 +411,12 @@ impl World {
             Upset::End(member) => {
                 for host in self.hosts.iter_mut().flatten() {
                     match host.members.remove(member) {
-                        Some(Member::In { .. }) => {
-                            host.mirror.end(now, *member, std::num::NonZeroU32::new(9));
+                        Some(Member::In { last, .. }) => {
+                            if last.number != u32::MAX {
+                                self.ends.insert(*member, (last, self.now_ns));
+                            }
+                            let ended = std::num::NonZeroU32::new(9);
+                            host.mirror.end(now, *member, ended, &host.memory);
                         }
                         Some(Member::Joining) => host.mirror.unclaim(*member),
                         None => {}
