@@ -16,10 +16,27 @@ static void joined(uint32_t member) {
     bbp_options options = BBP_OPTIONS_INIT;
     options.members = MEMBERS;
     options.member = own = member;
-    if (bcl_coll_join("test", &options, &team) != 0 || bcl_coll_group(team, NULL, 0, 0, &all) != 0) {
+    if (bcl_coll_join("test", &options, &team) != 0 || bcl_coll_wait_all(team, 30000) != 1 || bcl_coll_group(team, NULL, 0, 0, &all) != 0) {
         printf("cannot join: %s\npassed %d failed %d\n", bcl_last_error(), checks_passed, checks_failed + 1);
         exit(1);
     }
+}
+
+static int pauses;
+
+static void meanwhile(void *context) {
+    ++*(int *)context;
+}
+
+/* Who waits for one that comes late does something else. */
+static void a_wait_is_used(void) {
+    CHECK(bcl_coll_meanwhile(team, meanwhile, &pauses) == 0);
+    REFUSED(BCL_ERR_BUSY, bcl_coll_meanwhile(team, meanwhile, &pauses));
+    REFUSED(BCL_ERR_INVALID, bcl_coll_meanwhile(team, NULL, NULL));
+    if (own == 1)
+        usleep(50000);
+    CHECK(bcl_coll_barrier(all) == 0);
+    CHECK(own == 1 || pauses > 0);
 }
 
 static void what_cannot_be_is_refused(void) {
@@ -47,6 +64,8 @@ static void what_cannot_be_is_refused(void) {
     REFUSED(BCL_ERR_INVALID, bcl_coll_reduce(all, MEMBERS, BCL_ADI_SUM, BCL_ADI_DOUBLE, &number, 1));
     REFUSED(BCL_ERR_INVALID, bcl_coll_allgather(all, &number, SIZE_MAX, &number));
     REFUSED(BCL_ERR_INVALID, bcl_coll_barrier(NULL));
+    REFUSED(BCL_ERR_INVALID, bcl_coll_wait_all(NULL, 0));
+    REFUSED(BCL_ERR_PEER_GONE, bcl_coll_wait_all(team, 0));
 }
 
 static void all_do_the_same(void) {
@@ -89,11 +108,12 @@ static int part(uint32_t member) {
     joined(member);
     all_do_the_same();
     groups_are_of_some();
+    a_wait_is_used();
     CHECK(bcl_coll_barrier(all) == 0);
     if (member == MEMBERS - 1)
         raise(SIGKILL);
     REFUSED(BCL_ERR_PEER_GONE, bcl_coll_broadcast(all, MEMBERS - 1, NULL, 0));
-    CHECK(strstr(bcl_last_error(), "killed by signal 9") != NULL);
+    CHECK(strstr(bcl_last_error(), "member 3") != NULL && strstr(bcl_last_error(), "has ended") != NULL);
     return checks_failed;
 }
 

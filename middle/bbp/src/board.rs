@@ -352,8 +352,8 @@ impl Billboard {
     }
 }
 
-/// What there was on a billboard at some moment.
-#[derive(Debug)]
+/// What there was on a billboard at some moment; of a default one, nothing, so that only the end of a member is a change.
+#[derive(Debug, Default)]
 pub struct Watch(Vec<(u64, u64)>);
 
 /// When a wait is over.

@@ -16,7 +16,7 @@
  * ERRORS. As in bcl.h: 0 or a negative BCL_ERR_*, and the sentence from bcl_last_error. Of all calls of a group: BCL_ERR_INVALID, BCL_ERR_CLOSED,
  * BCL_ERR_FORKED; BCL_ERR_PEER_GONE if a process has ended that this one waits for; BCL_ERR_PROTOCOL if processes of the group do not call the same in the
  * same order, with the same lengths; between hosts BCL_ERR_UNREACHABLE and BCL_ERR_BUSY, as in bbp.h. What a call that fails was to fill may be
- * filled in part, and others of the group may wait for this process.
+ * filled in part. After one that fails with another code than BCL_ERR_INVALID the group can do nothing more, and calls of the others fail too. [COLL-1.4]
  *
  * OWNERSHIP. A call that returns has copied what was given. Lists and structures are not kept.
  *
@@ -55,6 +55,19 @@ typedef struct bcl_coll bcl_coll;
  * NULL: the processes of the job are the members, by rank. Errors as of bbp_init. [COLL-1]
  */
 int bcl_coll_join(const char *name, const bbp_options *options, bcl_coll_team **team);
+
+/**
+ * Waits until all of the team have joined, `timeout_ms` at most; negative is for ever. Returns 1, or 0 if they have not within the time. Between
+ * hosts this is when this host knows of them. BCL_ERR_PEER_GONE: one of them has ended.
+ */
+int bcl_coll_wait_all(bcl_coll_team *team, int timeout_ms);
+
+/**
+ * From now on threads that wait in a call of a group call `call(context)` every 20 to 100 us, and do not sleep longer: for programs that have
+ * something else to keep going, such as another communication library. It does not call the team or its groups; several threads may be in it at the same time.
+ * BCL_ERR_BUSY: the team has something already, which stays.
+ */
+int bcl_coll_meanwhile(bcl_coll_team *team, void (*call)(void *context), void *context);
 
 /** Leaves a team. Its groups are released before that. */
 int bcl_coll_leave(bcl_coll_team *team);

@@ -2,11 +2,12 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bcl_adi::{Atomic, PortError};
 use bcl_capi::code::{self, Bcl, Failure};
 use bcl_cface::{Face, Handle, Inside, out, range, string};
-use bcl_coll::{Error, Group, Team};
+use bcl_coll::{Broken, Error, Group, Team};
 
 use crate::bbp::{self, options_of};
 use crate::one_sided::atomic_of;
@@ -53,7 +54,11 @@ fn refused(error: Error) -> Failure {
     let code = match error {
         Error::Board(board) => return bbp::refused(board),
         Error::InvalidArgument(_) => code::INVALID,
-        Error::Mismatch { .. } => code::PROTOCOL,
+        Error::Broken {
+            why: Broken::Gone(_),
+            ..
+        } => code::PEER_GONE,
+        Error::Mismatch { .. } | Error::Broken { .. } => code::PROTOCOL,
         _ => code::SYSTEM,
     };
     Failure::new(code, error.to_string())
@@ -136,6 +141,67 @@ pub unsafe extern "C" fn bcl_coll_join(
 pub unsafe extern "C" fn bcl_coll_leave(team: *mut CTeam) -> c_int {
     // SAFETY: by the contract of the header.
     Bcl::status("bcl_coll_leave", || unsafe { CTeam::close(team) })
+}
+
+/// `bcl_coll_wait_all`
+///
+/// # Safety
+/// As in `bcl_coll.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_coll_wait_all(team: *mut CTeam, timeout_ms: c_int) -> c_int {
+    Bcl::number("bcl_coll_wait_all", || {
+        // SAFETY: by the contract of the header.
+        let team = unsafe { CTeam::check(team) }?;
+        let team = team.with(|joined| Ok(joined.0.clone()))?;
+        let are_there = team
+            .wait_for_all(u64::try_from(timeout_ms).ok().map(Duration::from_millis))
+            .map_err(refused)?;
+        Ok(c_int::from(are_there))
+    })
+}
+
+/// What a program does while it waits, and with what.
+struct Meanwhile {
+    call: extern "C" fn(*mut c_void),
+    context: *mut c_void,
+}
+
+// SAFETY: by the contract of the header, any thread may call it with that.
+unsafe impl Send for Meanwhile {}
+// SAFETY: as above.
+unsafe impl Sync for Meanwhile {}
+
+/// `bcl_coll_meanwhile`
+///
+/// # Safety
+/// As in `bcl_coll.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcl_coll_meanwhile(
+    team: *mut CTeam,
+    call: Option<extern "C" fn(*mut c_void)>,
+    context: *mut c_void,
+) -> c_int {
+    Bcl::status("bcl_coll_meanwhile", || {
+        // SAFETY: by the contract of the header.
+        let team = unsafe { CTeam::check(team) }?;
+        let team = team.with(|joined| Ok(joined.0.clone()))?;
+        let call = call.ok_or_else(|| Failure::new(code::INVALID, "'call' is NULL"))?;
+        let meanwhile = Meanwhile { call, context };
+        let is_new = team.do_while_waiting(move || meanwhile.run());
+        match is_new {
+            true => Ok(()),
+            false => Err(Failure::new(
+                code::BUSY,
+                "the team has something to do while it waits already",
+            )),
+        }
+    })
+}
+
+impl Meanwhile {
+    fn run(&self) {
+        (self.call)(self.context);
+    }
 }
 
 /// `bcl_coll_group`

@@ -30,11 +30,10 @@ impl Group {
     /// # Errors
     /// As [`barrier`](Self::barrier).
     pub fn barrier_by(&self, way: BarrierWay) -> Result<(), Error> {
-        let call = self.begin(Kind::Barrier);
-        match way {
+        self.call(Kind::Barrier, |call| match way {
             BarrierWay::Coordinator => call.coordinate(),
             BarrierWay::Dissemination => call.disseminate(),
-        }
+        })
     }
 
     /// Between hosts a post is a packet to all of them: few are better than many.

@@ -1,8 +1,8 @@
 //! Some of a team's processes, in an order, and their calls.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::Error;
+use crate::error::{Broken, Error};
 use crate::header::{Header, Kind};
 use crate::team::Team;
 
@@ -21,9 +21,17 @@ pub struct Group {
     others: Vec<u16>,
     rank: usize,
     context: u32,
-    calls: Mutex<u32>,
+    state: Mutex<State>,
     /// All are on this host.
     is_here: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many calls there were.
+    calls: u32,
+    /// Nothing more can be done: who has found so, and why.
+    broken: Option<(u16, Broken)>,
 }
 
 /// One call of a group.
@@ -71,7 +79,7 @@ impl Group {
             others,
             rank,
             context,
-            calls: Mutex::new(0),
+            state: Mutex::default(),
             is_here,
         })
     }
@@ -100,23 +108,59 @@ impl Group {
         }
     }
 
-    pub(crate) fn begin(&self, kind: Kind) -> Call<'_> {
-        let call = {
-            let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = *calls;
-            *calls = before.wrapping_add(1);
-            before
-        };
+    /// A call that all of the group do. If it fails here, the others are told, who may wait for this process ([COLL-1.4]).
+    pub(crate) fn call<R>(
+        &self,
+        kind: Kind,
+        what: impl FnOnce(&Call<'_>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let done = what(&self.begin(kind)?);
+        if let Err(error) = &done {
+            self.breaks(error);
+        }
+        done
+    }
+
+    fn begin(&self, kind: Kind) -> Result<Call<'_>, Error> {
+        let mut state = self.state();
+        if let Some((by, why)) = state.broken {
+            return Err(Error::Broken { by, why });
+        }
+        let call = state.calls;
+        state.calls = call.wrapping_add(1);
         let header = Header {
             context: self.context,
             call,
             step: 0,
             kind: kind as u8,
         };
-        Call {
+        Ok(Call {
             group: self,
             header,
+        })
+    }
+
+    fn breaks(&self, error: &Error) {
+        let why = error.breaks();
+        let by = match error {
+            Error::Broken { by, .. } => *by,
+            _ => self.team.member(),
+        };
+        self.state().broken = Some((by, why));
+        if by == self.team.member() {
+            self.team
+                .tell(&self.others, Header::end_of(self.context), &why.to_bytes());
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.team.forget(self.context);
     }
 }
 

@@ -15,6 +15,8 @@ pub enum Kind {
     Broadcast,
     Gather,
     Reduce,
+    /// No call: a group can do nothing more ([COLL-2.5]).
+    Broken,
 }
 
 /// Names a message among all between two members.
@@ -33,6 +35,20 @@ impl Header {
     /// What two messages have in common that are for the same step of the same call.
     pub fn key(self) -> u64 {
         self.word() & !0xff
+    }
+
+    /// What tells the others of a group that it can do nothing more.
+    pub fn end_of(context: u32) -> Self {
+        Self {
+            context,
+            call: 0,
+            step: 0,
+            kind: Kind::Broken as u8,
+        }
+    }
+
+    pub fn is_the_end(self) -> bool {
+        self.kind == Kind::Broken as u8
     }
 
     fn word(self) -> u64 {
@@ -70,7 +86,13 @@ struct Named(u8);
 
 impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = ["a barrier", "a broadcast", "an allgather", "a reduction"];
+        let names = [
+            "a barrier",
+            "a broadcast",
+            "an allgather",
+            "a reduction",
+            "the end of the group",
+        ];
         let name = usize::from(self.0).checked_sub(1);
         let name = name.and_then(|index| names.get(index));
         f.write_str(name.unwrap_or(&"something unknown"))

@@ -32,6 +32,6 @@ mod team;
 
 pub use barrier::BarrierWay;
 pub use bcl_adi::{Atomic, Datum, Function};
-pub use error::Error;
+pub use error::{Broken, Error};
 pub use group::{CONTEXT_MAX, Group};
 pub use team::Team;

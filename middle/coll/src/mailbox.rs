@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bcl_bbp::{Billboard, Error, Received};
 
+use crate::error::Broken;
 use crate::header::{HEADER_BYTES, Header};
 
 const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
@@ -14,6 +15,8 @@ const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 pub struct Mailbox {
     /// By what they are for, and whose they are.
     early: HashMap<(u64, u16), VecDeque<Vec<u8>>>,
+    /// Groups that can do nothing more, by context: who says so, and why.
+    broken: HashMap<u32, (u16, Broken)>,
     /// The message that was taken last.
     taken: Vec<u8>,
 }
@@ -23,6 +26,7 @@ impl Mailbox {
     pub fn new(payload_max_bytes: usize) -> Self {
         Self {
             early: HashMap::new(),
+            broken: HashMap::new(),
             taken: vec![0; HEADER_BYTES + payload_max_bytes],
         }
     }
@@ -43,14 +47,12 @@ impl Mailbox {
         for only in [Some(from), None] {
             while let Some(received) = self.receive(board, only)? {
                 let message = &self.taken[..received.len_bytes];
-                let Some((header, payload)) = Header::split(message) else {
-                    continue;
-                };
-                if received.from == from && header.key() == key {
-                    return Ok(Some(take(header, payload)));
+                if let Some((header, payload)) = Header::split(message) {
+                    if received.from == from && header.key() == key && !header.is_the_end() {
+                        return Ok(Some(take(header, payload)));
+                    }
                 }
-                let early = self.early.entry((header.key(), received.from));
-                early.or_default().push_back(message.to_vec());
+                self.keep(received);
             }
         }
         Ok(None)
@@ -59,13 +61,36 @@ impl Mailbox {
     /// Takes all that is there, for later.
     pub fn drain(&mut self, board: &Billboard) -> Result<(), Error> {
         while let Some(received) = self.receive(board, None)? {
-            let message = &self.taken[..received.len_bytes];
-            if let Some((header, _)) = Header::split(message) {
-                let early = self.early.entry((header.key(), received.from));
-                early.or_default().push_back(message.to_vec());
-            }
+            self.keep(received);
         }
         Ok(())
+    }
+
+    /// Whether somebody has told that a group can do nothing more, and why.
+    pub fn broken(&self, context: u32) -> Option<(u16, Broken)> {
+        self.broken.get(&context).copied()
+    }
+
+    /// The group is there no more, and another may have its context.
+    pub fn forget(&mut self, context: u32) {
+        self.broken.remove(&context);
+    }
+
+    /// The message that was taken last, for later.
+    fn keep(&mut self, received: Received) {
+        let message = &self.taken[..received.len_bytes];
+        let from = received.from;
+        match Header::split(message) {
+            Some((header, why)) if header.is_the_end() => {
+                let told = (from, Broken::from_bytes(why));
+                self.broken.entry(header.context).or_insert(told);
+            }
+            Some((header, _)) => {
+                let early = self.early.entry((header.key(), from));
+                early.or_default().push_back(message.to_vec());
+            }
+            None => {}
+        }
     }
 
     fn take_early(&mut self, key: u64, from: u16) -> Option<Vec<u8>> {

@@ -12,14 +12,12 @@ impl Group {
     /// [`Error::InvalidArgument`] for a root that is none; [`Error::Board`] if a member has ended, and [`Error::Mismatch`].
     pub fn broadcast(&self, root: usize, data: &mut [u8]) -> Result<(), Error> {
         self.check_root(root)?;
-        let call = self.begin(Kind::Broadcast);
-        for piece in pieces(data) {
-            match self.rank() == root {
-                true => call.send_to_others(0, piece)?,
-                false => call.receive(root, 0, piece)?,
-            }
-        }
-        Ok(())
+        self.call(Kind::Broadcast, |call| {
+            pieces(data).try_for_each(|piece| match self.rank() == root {
+                true => call.send_to_others(0, piece),
+                false => call.receive(root, 0, piece),
+            })
+        })
     }
 
     /// All get the data of all, which are equally long, in the order of ranks.
@@ -34,22 +32,20 @@ impl Group {
                 all.len()
             )));
         }
-        let call = self.begin(Kind::Gather);
-        if len_bytes == 0 {
-            return Ok(());
-        }
-        // Piece by piece: what others have sent meanwhile would have to be kept.
-        for start in (0..len_bytes).step_by(PIECE_BYTES) {
-            let end = len_bytes.min(start + PIECE_BYTES);
-            call.send_to_others(0, &own[start..end])?;
-            for (rank, of_rank) in all.chunks_exact_mut(len_bytes).enumerate() {
-                match rank == self.rank() {
-                    true => of_rank[start..end].copy_from_slice(&own[start..end]),
-                    false => call.receive(rank, 0, &mut of_rank[start..end])?,
+        self.call(Kind::Gather, |call| {
+            // Piece by piece: what others have sent meanwhile would have to be kept.
+            for start in (0..len_bytes).step_by(PIECE_BYTES) {
+                let end = len_bytes.min(start + PIECE_BYTES);
+                call.send_to_others(0, &own[start..end])?;
+                for (rank, of_rank) in all.chunks_exact_mut(len_bytes).enumerate() {
+                    match rank == self.rank() {
+                        true => of_rank[start..end].copy_from_slice(&own[start..end]),
+                        false => call.receive(rank, 0, &mut of_rank[start..end])?,
+                    }
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 

@@ -25,14 +25,13 @@ impl Group {
     pub fn reduce(&self, root: usize, atomic: Atomic, data: &mut [u8]) -> Result<(), Error> {
         self.check_root(root)?;
         check(atomic, data.len())?;
-        let call = self.begin(Kind::Reduce);
-        for piece in data.chunks_mut(PIECE_BYTES) {
-            match self.rank() == root {
-                true => call.combine(atomic, piece)?,
-                false => call.send(root, DATA, piece)?,
-            }
-        }
-        Ok(())
+        self.call(Kind::Reduce, |call| {
+            data.chunks_mut(PIECE_BYTES)
+                .try_for_each(|piece| match self.rank() == root {
+                    true => call.combine(atomic, piece),
+                    false => call.send(root, DATA, piece),
+                })
+        })
     }
 
     /// The data of all are combined, and all get the result.
@@ -41,21 +40,22 @@ impl Group {
     /// As [`reduce`](Self::reduce).
     pub fn allreduce(&self, atomic: Atomic, data: &mut [u8]) -> Result<(), Error> {
         check(atomic, data.len())?;
-        let call = self.begin(Kind::Reduce);
-        if self.size() <= EACH_MAX && data.len() <= EACH_MAX_BYTES {
-            call.send_to_others(DATA, data)?;
-            return call.combine(atomic, data);
-        }
-        for piece in data.chunks_mut(PIECE_BYTES) {
-            if self.rank() == 0 {
-                call.combine(atomic, piece)?;
-                call.send_to_others(RESULT, piece)?;
-            } else {
-                call.send(0, DATA, piece)?;
-                call.receive(0, RESULT, piece)?;
+        self.call(Kind::Reduce, |call| {
+            if self.size() <= EACH_MAX && data.len() <= EACH_MAX_BYTES {
+                call.send_to_others(DATA, data)?;
+                return call.combine(atomic, data);
             }
-        }
-        Ok(())
+            for piece in data.chunks_mut(PIECE_BYTES) {
+                if self.rank() == 0 {
+                    call.combine(atomic, piece)?;
+                    call.send_to_others(RESULT, piece)?;
+                } else {
+                    call.send(0, DATA, piece)?;
+                    call.receive(0, RESULT, piece)?;
+                }
+            }
+            Ok(())
+        })
     }
 }
 

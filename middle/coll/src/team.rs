@@ -1,9 +1,10 @@
 //! The processes that do things together, in groups.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use bcl_bbp::{Billboard, Error as BoardError, Options};
+use bcl_bbp::{Billboard, Error as BoardError, Options, Watch};
 use bcl_reflect::Life;
 
 use crate::error::Error;
@@ -15,6 +16,12 @@ use crate::mailbox::Mailbox;
 pub const PIECE_BYTES: usize = 16 << 10;
 /// The group of all has this context.
 const EVERYBODY: u32 = 0;
+/// How long a thread that has something else to do meanwhile waits at first, and at most, before it does that.
+const MEANWHILE: (Duration, Duration) = (Duration::from_micros(20), Duration::from_micros(100));
+/// How often is looked who has come: nobody is woken by it.
+const ARRIVALS: Duration = Duration::from_millis(1);
+/// So long room for the last message of a group is waited for.
+const LAST_WORD: Duration = Duration::from_millis(100);
 
 /// Processes with a billboard between them. Threads may share it.
 #[derive(Debug, Clone)]
@@ -26,6 +33,16 @@ pub struct Team {
 struct Inside {
     board: Billboard,
     mailbox: Mutex<Mailbox>,
+    meanwhile: OnceLock<Meanwhile>,
+}
+
+/// What a thread does while it waits.
+struct Meanwhile(Box<dyn Fn() + Send + Sync>);
+
+impl fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Meanwhile")
+    }
 }
 
 impl Team {
@@ -43,8 +60,46 @@ impl Team {
             )));
         }
         let mailbox = Mutex::new(Mailbox::new(PIECE_BYTES));
-        let inside = Arc::new(Inside { board, mailbox });
+        let meanwhile = OnceLock::new();
+        let inside = Arc::new(Inside {
+            board,
+            mailbox,
+            meanwhile,
+        });
         Ok(Self { inside })
+    }
+
+    /// Waits until all have joined. False if they have not, within the time; `None` is for ever. Between hosts that is when this host knows of them.
+    ///
+    /// # Errors
+    /// [`Error::Board`] if one of them has ended.
+    pub fn wait_for_all(&self, timeout: Option<Duration>) -> Result<bool, Error> {
+        let board = self.board();
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let nothing = Watch::default();
+        loop {
+            let mut are_there = true;
+            for member in 0..self.members() {
+                match board.life(member)? {
+                    Life::There => {}
+                    Life::Gone(cause) => return Err(BoardError::Gone { member, cause }.into()),
+                    _ => are_there = false,
+                }
+            }
+            if are_there || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(are_there);
+            }
+            board.wait_for_change(&nothing, Some(ARRIVALS))?;
+        }
+    }
+
+    /// Has threads that wait in a call do this again and again: from now on, and as long as the team is there. For who has to keep something
+    /// else going, and would else sleep. False if there is something already, which stays.
+    ///
+    /// It does not call the team or its groups, and does not panic.
+    pub fn do_while_waiting(&self, what: impl Fn() + Send + Sync + 'static) -> bool {
+        let what = Meanwhile(Box::new(what));
+        self.inside.meanwhile.set(what).is_ok()
     }
 
     /// Which of the processes this is.
@@ -94,7 +149,7 @@ impl Team {
 
     /// Posts for several. While there is no room it reads: others may wait for that before they read.
     pub(crate) fn post(&self, to: &[u16], header: Header, payload: &[u8]) -> Result<(), Error> {
-        let (board, header) = (self.board(), header.to_bytes());
+        let (board, of, header) = (self.board(), header, header.to_bytes());
         loop {
             let parts = [&header[..], payload];
             match board.multicast_parts(to, parts, Some(Duration::ZERO)) {
@@ -104,10 +159,25 @@ impl Team {
             let watch = {
                 let mut mailbox = self.mailbox();
                 mailbox.drain(board)?;
+                check_whole(&mailbox, of.context)?;
                 board.watch_messages_and_room()
             };
-            board.wait_for_change(&watch, None)?;
+            self.wait(&watch)?;
         }
+    }
+
+    /// The last message of a group, to those of them who are there.
+    pub(crate) fn tell(&self, to: &[u16], header: Header, payload: &[u8]) {
+        let board = self.board();
+        let is_there = |member: &u16| !matches!(board.life(*member), Ok(Life::Gone(_)));
+        let to: Vec<u16> = to.iter().copied().filter(is_there).collect();
+        // Who does not hear of it may learn what has happened by itself.
+        let _ = board.multicast_parts(&to, [&header.to_bytes(), payload], Some(LAST_WORD));
+    }
+
+    /// A group is there no more.
+    pub(crate) fn forget(&self, context: u32) {
+        self.mailbox().forget(context);
     }
 
     /// Waits for a message of a member, and gives it to `take`.
@@ -126,6 +196,7 @@ impl Team {
                 if let Some(taken) = mailbox.look(board, from, wanted, &mut take)? {
                     return Ok(taken);
                 }
+                check_whole(&mailbox, wanted.context)?;
                 // Under the lock: what another thread takes for us changes what was seen here.
                 board.watch_messages()
             };
@@ -133,7 +204,28 @@ impl Team {
                 let member = from;
                 return Err(BoardError::Gone { member, cause }.into());
             }
-            board.wait_for_change(&watch, None)?;
+            self.wait(&watch)?;
         }
+    }
+
+    fn wait(&self, watch: &Watch) -> Result<(), Error> {
+        let board = self.board();
+        let Some(meanwhile) = self.inside.meanwhile.get() else {
+            board.wait_for_change(watch, None)?;
+            return Ok(());
+        };
+        let (mut pause, longest) = MEANWHILE;
+        while !board.wait_for_change(watch, Some(pause))? {
+            (meanwhile.0)();
+            pause = longest.min(pause * 2);
+        }
+        Ok(())
+    }
+}
+
+fn check_whole(mailbox: &Mailbox, context: u32) -> Result<(), Error> {
+    match mailbox.broken(context) {
+        Some((by, why)) => Err(Error::Broken { by, why }),
+        None => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! Members of one process, each a thread: what they do together is compared with what it should be.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -277,10 +278,75 @@ fn who_does_something_else_is_told_and_who_has_ended_is_not_waited_for() {
                 "member 1 of the group is in a barrier of 0 bytes, and this process in a broadcast of 5 bytes: all of a group call the \
                  same, in the same order, with the same lengths"
             ),
-            _ => assert!(
-                matches!(error, Error::Board(bcl_bbp::Error::Gone { member: 0, .. })),
-                "{error}"
+            // Rank 0 has told it before.
+            _ => assert_eq!(
+                error.to_string(),
+                "the group can do nothing more: a call has failed, as member 0 of the team has found"
             ),
         }
+        let later = all.barrier().unwrap_err();
+        assert!(matches!(later, Error::Broken { by: 0, .. }), "{later}");
+        // Another group of the same is whole.
+        let anew = team.group(&[0, 1], 1).unwrap();
+        drop(all);
+        anew.barrier().unwrap();
+    });
+}
+
+#[test]
+fn who_does_not_wait_for_the_one_that_has_ended_is_told() {
+    let come = Barrier::new(3);
+    World::all_do(4, |team| {
+        let all = team.everybody().unwrap();
+        if all.rank() == 3 {
+            return;
+        }
+        let sum = Atomic::new(Function::Sum, Datum::U32).unwrap();
+        // So long that rank 0 combines, which alone waits for the last.
+        let mut data = vec![0; 4000];
+        let error = all.allreduce(sum, &mut data).unwrap_err();
+        let expected = match all.rank() {
+            0 => "member 3 has ended",
+            _ => {
+                "the group can do nothing more: member 3 of the team has ended, as member 0 of the team has found"
+            }
+        };
+        assert!(error.to_string().starts_with(expected), "{error}");
+        // Else it would be found that this one has ended.
+        come.wait();
+    });
+}
+
+#[test]
+fn all_are_waited_for() {
+    let world = World::new();
+    let first = world.join(0, 2);
+    let soon = Some(Duration::from_millis(20));
+    assert!(!first.wait_for_all(soon).unwrap());
+    thread::scope(|scope| {
+        let other = scope.spawn(|| world.join(1, 2));
+        assert!(first.wait_for_all(None).unwrap());
+        drop(other.join().unwrap());
+    });
+    let gone = first.wait_for_all(soon).unwrap_err();
+    assert!(gone.to_string().starts_with("member 1 has ended"), "{gone}");
+}
+
+#[test]
+fn who_waits_does_something_else_meanwhile() {
+    static DONE: AtomicU32 = AtomicU32::new(0);
+    World::all_do(2, |team| {
+        let all = team.everybody().unwrap();
+        if all.rank() == 0 {
+            let count = || _ = DONE.fetch_add(1, Ordering::Relaxed);
+            assert!(team.do_while_waiting(count));
+            assert!(!team.do_while_waiting(count));
+        } else {
+            while DONE.load(Ordering::Relaxed) < 20 {
+                thread::yield_now();
+            }
+        }
+        // Rank 1 comes once rank 0 has waited for it so often.
+        all.barrier().unwrap();
     });
 }
