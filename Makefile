@@ -21,7 +21,7 @@ NEXTEST := $(TESTS) --status-level fail --final-status-level fail --test-threads
 MPI_PART := mpich-4.3.2 openmpi-5.0.11
 MPI_BENCH := mpich-4.3.2 openmpi-5.0.11 debian-openmpi-4.1.4
 MPI_LOSSY_PROGRAMS := pingpong,probe,storm,collectives,rma,atomics
-MPI_PART_PROGRAMS := pingpong,probe,cancel,storm,collectives,rma,atomics
+MPI_PART_PROGRAMS := pingpong,probe,cancel,storm,collectives,rma,atomics,alike,meanwhile,crowd
 comma := ,
 space := $(subst ,, )
 LOOM := RUSTFLAGS="--cfg loom" cargo test --package bcl-rings --test loom --profile model --locked --quiet \
@@ -47,7 +47,7 @@ build-tests: bootstrap-test ## all that `make test` runs, built and not run: wha
 	$(TESTS) --no-run
 	@$(MAKE) --silent build PROFILE=dev
 	@testing/mpi/install $(TARGET)/mpi $(MPI_PART)
-	@$(MAKE) --silent mpi-provider
+	@$(MAKE) --silent mpi-provider mpi-collectives
 	$(LOOM) --no-run
 	scripts/fuzz.sh build
 
@@ -75,7 +75,7 @@ test-kernel: bootstrap-kernel ## the interface program under Debian 12's Linux 6
 
 test-mpi: bootstrap-mpi ## MPI programs under six unmodified MPI libraries, on one host and several, suites of others, and a network that loses packets; narrowed by MPI=, HOSTS=, PROGRAM=, SUITE=, LOSS= (testing/mpi/run); needs root
 	@testing/mpi/install $(TARGET)/mpi
-	@$(MAKE) --silent mpi-provider
+	@$(MAKE) --silent mpi-provider mpi-collectives
 	@testing/mpi/run $(TARGET)/mpi
 	@[ -n "$$MPI$$HOSTS$$PROGRAM$$SUITE$$LOSS" ] || { \
 	    SUITE=netpipe,hpcc,imb,mpi4py testing/mpi/run $(TARGET)/mpi && \
@@ -83,7 +83,7 @@ test-mpi: bootstrap-mpi ## MPI programs under six unmodified MPI libraries, on o
 
 test-mpi-part: bootstrap-test ## of the MPI programs, what tells most in a minute: two MPI libraries, two hosts
 	@testing/mpi/install $(TARGET)/mpi $(MPI_PART)
-	@$(MAKE) --silent mpi-provider
+	@$(MAKE) --silent mpi-provider mpi-collectives
 	@[ "$$(id -u)" = 0 ] || { echo "test-mpi-part: not run: hosts are network namespaces, and these take root"; exit 0; }; \
 	MPI=$(subst $(space),$(comma),$(MPI_PART)) HOSTS=2 PROGRAM=$(MPI_PART_PROGRAMS) testing/mpi/run $(TARGET)/mpi
 
@@ -97,6 +97,13 @@ test-fabtests: bootstrap-test ## libfabric's own tests on the provider, as insta
 mpi-provider: bootstrap-build
 	@cargo build --package bcl-fi --release --locked --quiet
 	@install -D $(TARGET)/release/libbcl_fi.so $(TARGET)/mpi/provider/libbcl-fi.so
+
+# For the MPI libraries that are there; one of each kind is enough.
+mpi-collectives: bootstrap-build
+	@cargo build --package bcl-c --release --locked --quiet
+	@scripts/link-libbcl.sh $(TARGET)/release
+	@clients/collectives/build $(TARGET)/mpi/collectives $(TARGET)/release "$(abspath $(TARGET)/release)" \
+	    $(wildcard $(addprefix $(TARGET)/mpi/,$(addsuffix /bin/mpicc,$(MPI_PART)))) >/dev/null
 
 soak: bootstrap-test ## all tests over and over for MINUTES (10), new simulated worlds as long, 10 million forged packets, a million for the interface program, each fuzz target for a minute
 	until=$$(($$(date +%s) + 60 * $(MINUTES))); rounds=0; \
@@ -119,7 +126,7 @@ bench: build bootstrap-bench ## BCL, the machine's limits and other libraries in
 
 bench-mpi: build bootstrap-mpi ## MPI libraries on BCL, on TCP and on shared memory of their own, and BCL without them: target/bench/mpi.md, .svg, .json; needs root
 	@testing/mpi/install $(TARGET)/mpi $(MPI_BENCH)
-	@$(MAKE) --silent mpi-provider
+	@$(MAKE) --silent mpi-provider mpi-collectives
 	scripts/own-network $(BUILT)/bcl-bench mpi --out $(TARGET)/bench --libraries $(TARGET)/mpi
 
 fmt: bootstrap-ci ## formats the code

@@ -28,6 +28,7 @@ install_all() {
     scripts/install-libbcl.sh "$build" "$prefix" "$stage"
     lay_out "$build" "$stage$prefix"
     lay_out_provider "$build" "$stage$prefix"
+    lay_out_collectives "$build" "$prefix" "$stage$prefix"
     lay_out_agent "$build" "$prefix" "$stage$prefix"
     (cd "$stage$prefix" && find . ! -type d -printf '%P\n' | sort) >"$stage/list"
     install -m 644 "$stage/list" "$stage$prefix/$LIST"
@@ -56,6 +57,24 @@ lay_out_provider() {
     install -d "$to/share/man/man7"
     sed "s|@VERSION@|$version|" clients/mpi/man/fi_bcl.7 >"$to/share/man/man7/fi_bcl.7"
     chmod 644 "$to/share/man/man7/fi_bcl.7"
+}
+
+# Collectives of MPI programs, for the ABIs of the MPI libraries whose compilers are here.
+lay_out_collectives() {
+    local build=$1 prefix=$2 to=$3 version wrapper wrappers=()
+    # shellcheck disable=SC2086 # several words
+    for wrapper in ${MPICC:-mpicc mpicc.mpich mpicc.openmpi}; do
+        if command -v "$wrapper" >/dev/null; then
+            wrappers+=("$wrapper")
+        elif [ -n "${MPICC:-}" ]; then
+            fail "there is no $wrapper, which MPICC names"
+        fi
+    done
+    clients/collectives/build "$to/lib/bcl/mpi" "$build" "$prefix/lib" ${wrappers[@]+"${wrappers[@]}"} >/dev/null
+    [ ${#wrappers[@]} != 0 ] || echo "install.sh: there is no mpicc: MPI programs keep the collectives of their library (MPICC=... make install)"
+    version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+    sed "s|@VERSION@|$version|" clients/collectives/bcl_coll_mpi.7 >"$to/share/man/man7/bcl_coll_mpi.7"
+    chmod 644 "$to/share/man/man7/bcl_coll_mpi.7"
 }
 
 # The agent, and how systemd starts it; nothing is started or enabled here.
@@ -90,7 +109,7 @@ uninstall_all() {
         rm -f "$root/$file"
     done <"$root/$LIST"
     rm -f "$root/$LIST"
-    for file in share/doc/bcl/examples share/doc/bcl share/bcl lib/bcl/libfabric lib/bcl; do
+    for file in share/doc/bcl/examples share/doc/bcl share/bcl lib/bcl/libfabric lib/bcl/mpi lib/bcl; do
         [ ! -d "$root/$file" ] || rmdir --ignore-fail-on-non-empty "$root/$file"
     done
     refresh_loader "$2"

@@ -32,6 +32,7 @@ main() {
         programs_talk "$way"
     done
     libfabric_loads_the_provider
+    collectives_are_for_the_mpi_libraries_that_are_here
     nothing_is_left_when_uninstalled
     printf '%d passed, %d failed\n' "$passed" "$failed"
     [ "$failed" = 0 ]
@@ -103,9 +104,18 @@ libfabric_loads_the_provider() {
         "(eval \"\$('$prefix/bin/bcl' mpi-env mpich)\"; timeout 30 fi_info | grep -x 'provider: bcl')"
 }
 
+# No MPI library has to be here; testing/mpi/run has programs of several use them.
+collectives_are_for_the_mpi_libraries_that_are_here() {
+    local library=$prefix/lib/bcl/mpi/libbcl-coll.so
+    ok "other programs have them, and do not notice" says "as ever" env LD_PRELOAD="$library" echo "as ever"
+    ok "they depend on nothing but the C library" eval "! readelf -d '$library' | grep NEEDED | grep -v 'libc\.so'"
+    ok "the command says what to preload" eval "'$prefix/bin/bcl' mpi-env --collectives | grep -x 'export LD_PRELOAD=$library;'"
+    ok "they have a manual page" grep -q '^\.TH BCL_COLL_MPI 7 "" "BCL 0\.1\.0" "BCL"$' "$prefix/share/man/man7/bcl_coll_mpi.7"
+}
+
 nothing_is_left_when_uninstalled() {
     ok "it can be uninstalled" make --silent uninstall PREFIX="$prefix" DESTDIR=
-    ok "no file and no folder of ours is left" [ -z "$(find "$prefix" ! -type d -o -name 'bcl' -o -name libfabric)" ]
+    ok "no file and no folder of ours is left" [ -z "$(find "$prefix" ! -type d -o -name 'bcl' -o -name libfabric -o -name mpi)" ]
 }
 
 # Everything, as strictly as compilers can.

@@ -24,6 +24,8 @@ class Program:
     told: str = ""
     # The launcher lets the others go on, and MPI itself has to tell them so.
     told_by_mpi: str = ""
+    # Which rank has not BCL's collectives, or `all` have them; without a word, none has. Each is a case of its own.
+    collectives: tuple = ("",)
 
 
 # A rank is killed in each phase of a job. Either MPI tells another, or the launcher has ended all before.
@@ -32,8 +34,13 @@ TOLD = r"was told: |Fatal error in |signal 9|BAD TERMINATION|BTL OFI will now ab
 # Where the others outlive it: an error of MPI in the call that waits, which names the rank if the call does, and the provider's
 # sentence, which names host, process and cause.
 TOLD_BY_MPI = r"(?s)(?=.*(was told: |Fatal error in ))(?=.*(the peer is gone|nobody has this port open))"
+TOLD_BY_US = r"(?s)(?=.*(was told: |Fatal error in ))(?=.*member [23] (of the team )?has ended)"
 # Whose launcher can: on one host it ends all together even then.
 OUTLIVES = ("mpich", "impi")
+
+# What those who have BCL's collectives say at their end: they did all barriers, or none.
+TAKEN = r"barriers [1-9]\d*, by the library \d+; broadcasts [1-9]"
+LEFT = r"barriers 0, by the library [1-9]\d*; broadcasts 0"
 
 PROGRAMS = (
     Program("pingpong", 2),
@@ -54,6 +61,11 @@ PROGRAMS = (
     Program("atomics", 4, seconds=90),
     Program("large", 2, seconds=90),
     Program("killed", 4, arguments=KILLED, told=TOLD, told_by_mpi=TOLD_BY_MPI),
+    Program("alike", 4, seconds=90, collectives=("all", "0", "2")),
+    Program("meanwhile", 4, collectives=("", "all")),
+    Program("crowd", 4, seconds=90, collectives=("", "all")),
+    Program("collectives", 4, seconds=90, collectives=("all",)),
+    Program("killed", 4, arguments=("collectives",), told=TOLD, told_by_mpi=TOLD_BY_US, collectives=("all",)),
 )
 
 
@@ -74,6 +86,7 @@ class Case:
     # What the program has to have written for its exit status to be believed, a regular expression.
     proof: str = ""
     watched: str = ""
+    collectives: str = ""
 
 
 @dataclass
@@ -110,11 +123,23 @@ def cases(built, names, choice):
             path = built[name, PROGRAMS[0].name]
             found.append(Case(name, NO_PROVIDER, hosts, 2, 60, [path], provider=NO_PROVIDER, has_to_fail=True))
         for program in choice.programs():
-            for hosts, argument in itertools.product(choice.host_counts(program.ranks), program.arguments):
-                command = [built[name, program.name], *argument.split()]
-                case = Case(name, "-".join([program.name, *argument.split()]), hosts, program.ranks // hosts, program.seconds, command)
-                found.append(replace(case, has_to_fail=bool(program.told), proof=program.told))
+            variants = itertools.product(choice.host_counts(program.ranks), program.arguments, program.collectives)
+            for hosts, argument, without in variants:
+                words = argument.split()
+                command = [built[name, program.name], *words]
+                named = "-".join([program.name, *words, *collectives_of(without)])
+                case = Case(name, named, hosts, program.ranks // hosts, program.seconds, command, collectives=without)
+                found.append(replace(case, has_to_fail=bool(program.told), proof=program.told or proof_of(without)))
                 if program.told_by_mpi and hosts > 1 and name.startswith(OUTLIVES):
                     told = replace(case, name=f"{case.name}-told", outlives=True)
                     found.append(replace(told, has_to_fail=True, proof=program.told_by_mpi))
     return found
+
+
+def collectives_of(without):
+    """How a case is called by who has BCL's collectives."""
+    return ["coll"] if without == "all" else ["coll-but", without] if without else []
+
+
+def proof_of(without):
+    return TAKEN if without == "all" else LEFT if without else ""

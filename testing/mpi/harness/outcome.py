@@ -49,7 +49,7 @@ def run(case, folder, provider, log):
     command = [
         WITH, "--folder", folder, "--mpi", case.mpi, "--provider", case.provider or provider,
         "--loss", os.environ.get("LOSS") or "0", "--hosts", str(case.hosts), "--each", str(case.each), "--seconds", str(case.seconds),
-        *(["--outlive"] if case.outlives else []), *(["--watched", case.watched] if case.watched else []), *case.command,
+        *(["--outlive"] if case.outlives else []), *(["--collectives", case.collectives] if case.collectives else []), *(["--watched", case.watched] if case.watched else []), *case.command,
     ]
     environment = {**os.environ, "MPI_TEST_LOG": log.name, **case.environment}
     return subprocess.run(

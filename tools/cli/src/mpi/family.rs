@@ -94,6 +94,24 @@ impl Settings {
     }
 }
 
+/// What programs are started with.
+const PRELOAD: &str = "LD_PRELOAD";
+
+impl Settings {
+    /// With BCL's collectives too, before what is loaded already.
+    pub fn preload(&mut self, library: String, before: Option<&str>) {
+        let others = before
+            .into_iter()
+            .flat_map(|before| before.split([':', ' ']));
+        let others = others.filter(|other| !other.is_empty() && *other != library);
+        let all: Vec<&str> = std::iter::once(&*library).chain(others).collect();
+        self.environment.push((PRELOAD, all.join(":")));
+        self.notes.push(
+            "Collectives: mpirun of Open MPI has to hand LD_PRELOAD on to other hosts, too: -x LD_PRELOAD. man 7 bcl_coll_mpi",
+        );
+    }
+}
+
 fn as_object<S: serde::Serializer>(
     pairs: &[(&str, String)],
     serializer: S,
@@ -120,6 +138,19 @@ mod tests {
             }
             assert!(all.notes.contains(&one.notes[0]));
         }
+    }
+
+    #[test]
+    fn what_is_preloaded_already_stays() {
+        let preloaded = |before| {
+            let mut settings = Settings::of(&[], "/lib");
+            settings.preload("/lib/coll.so".into(), before);
+            settings.environment.pop().unwrap()
+        };
+        assert_eq!(preloaded(None), (PRELOAD, "/lib/coll.so".into()));
+        let both = (PRELOAD, "/lib/coll.so:/lib/a.so".into());
+        assert_eq!(preloaded(Some("/lib/a.so")), both);
+        assert_eq!(preloaded(Some("/lib/a.so /lib/coll.so")), both);
     }
 
     #[test]

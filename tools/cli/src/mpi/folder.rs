@@ -6,6 +6,8 @@ use crate::failure::{Failure, Result};
 
 /// As `make install` calls it.
 const INSTALLED: &str = "libbcl-fi.so";
+/// What programs preload for collectives.
+const COLLECTIVES: &str = "libbcl-coll.so";
 /// As cargo does, in the folder where it puts the command too.
 const BUILT: &str = "libbcl_fi.so";
 
@@ -45,6 +47,30 @@ fn beside(command: &Path) -> Result<String> {
     }
 }
 
+/// The collectives that belong to this command, for LD_PRELOAD.
+pub fn collectives() -> Result<String> {
+    let command = std::env::current_exe()
+        .map_err(|error| Failure::system("find out where this command is", error))?;
+    collectives_beside(&command)
+}
+
+fn collectives_beside(command: &Path) -> Result<String> {
+    let bin = command.parent().unwrap_or(Path::new("/"));
+    let installed = bin.parent().unwrap_or(bin).join("lib/bcl/mpi");
+    // `make mpi-collectives` of a build tree.
+    let built = bin.parent().unwrap_or(bin).join("mpi/collectives");
+    let folder = [installed, built]
+        .into_iter()
+        .find(|folder| holds(folder, COLLECTIVES));
+    let Some(folder) = folder else {
+        return Err(Failure::new(format!(
+            "{COLLECTIVES}, which MPI programs preload, is not where `make install` puts it together with {}",
+            command.display()
+        )));
+    };
+    Ok(format!("{}/{COLLECTIVES}", settable(&folder)?))
+}
+
 fn holds(folder: &Path, library: &str) -> bool {
     folder.join(library).is_file()
 }
@@ -57,7 +83,7 @@ fn settable(folder: &Path) -> Result<String> {
     match whole.to_str() {
         Some(text) if !text.contains(|c: char| c == ':' || c.is_control()) => Ok(text.to_owned()),
         _ => Err(Failure::new(format!(
-            "FI_PROVIDER_PATH cannot name {}, for it has a colon or a character that is none: \
+            "no variable can name {}, for it has a colon or a character that is none: install BCL elsewhere, or \
              copy {INSTALLED} into another folder and say --folder DIR",
             whole.display()
         ))),
@@ -90,6 +116,18 @@ mod tests {
         assert_eq!(beside(&command).unwrap(), installed.to_str().unwrap());
         assert_eq!(given(&installed).unwrap(), installed.to_str().unwrap());
         assert!(given(&at("lib")).is_err());
+    }
+
+    #[test]
+    fn collectives_are_found_where_they_were_installed() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().canonicalize().unwrap().join(path);
+        let command = at("bin/bcl");
+        let lost = collectives_beside(&command).unwrap_err().text;
+        assert!(lost.contains("make install"), "{lost}");
+        touch(&at("lib/bcl/mpi/libbcl-coll.so"));
+        let found = collectives_beside(&command).unwrap();
+        assert_eq!(found, at("lib/bcl/mpi/libbcl-coll.so").to_str().unwrap());
     }
 
     #[test]

@@ -23,6 +23,9 @@ use shell::Shell;
 pub struct Arguments {
     /// The MPI library [default: the settings of all three, which do not disturb each other].
     mpi: Option<Family>,
+    /// Also have MPI_Barrier, MPI_Bcast and small MPI_Allreduce done by BCL (LD_PRELOAD; man 7 bcl_coll_mpi).
+    #[arg(long)]
+    collectives: bool,
     /// How to print them: csh: eval "`bcl mpi-env --format csh`"; fish: bcl mpi-env --format fish | source.
     #[arg(long, value_name = "FORMAT", default_value = "sh")]
     format: Format,
@@ -52,7 +55,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some(family) => std::slice::from_ref(family),
         None => Family::value_variants(),
     };
-    let settings = Settings::of(families, &folder);
+    let mut settings = Settings::of(families, &folder);
+    if arguments.collectives {
+        let before = std::env::var("LD_PRELOAD").ok();
+        settings.preload(folder::collectives()?, before.as_deref());
+    }
     let shell = match arguments.format {
         Format::Sh => Shell::Bourne,
         Format::Csh => Shell::C,
