@@ -1,6 +1,5 @@
 //! Members of one process, each a thread: what they do together is compared with what it should be.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -334,15 +333,15 @@ fn all_are_waited_for() {
 
 #[test]
 fn who_waits_does_something_else_meanwhile() {
-    static DONE: AtomicU32 = AtomicU32::new(0);
+    static DONE: Mutex<u32> = Mutex::new(0);
     World::all_do(2, |team| {
         let all = team.everybody().unwrap();
         if all.rank() == 0 {
-            let count = || _ = DONE.fetch_add(1, Ordering::Relaxed);
+            let count = || *DONE.lock().unwrap() += 1;
             assert!(team.do_while_waiting(count));
             assert!(!team.do_while_waiting(count));
         } else {
-            while DONE.load(Ordering::Relaxed) < 20 {
+            while *DONE.lock().unwrap() < 20 {
                 thread::yield_now();
             }
         }

@@ -260,7 +260,6 @@ impl Mirror {
             self.note_place(peer.address, false);
         }
         self.hosts_changed();
-        self.events.push_back(Event::HostGone(host));
         self.repairs.retain(|repair| repair.to != host);
         self.fetching.forget(host);
         for claim in self.claims.values_mut() {
@@ -286,6 +285,8 @@ impl Mirror {
             self.look_for_source(member);
             self.progressed(member, memory);
         }
+        // Last: of its members all is told that is known.
+        self.events.push_back(Event::HostGone(host));
         self.wake_at(self.now);
     }
 }

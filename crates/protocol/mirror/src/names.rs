@@ -68,7 +68,7 @@ pub type Ended = Option<std::num::NonZeroU32>;
 pub enum Event {
     /// Another host has the region too.
     HostCame(HostId),
-    /// It has left, or is silent for too long.
+    /// It has left, or is silent for too long. Members that are there as far as the driver knows, from the process before, have gone with it.
     HostGone(HostId),
     /// A member lives on another host.
     MemberCame {

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use bcl_mirror::{Event, Mirror, Outgoing};
+use bcl_mirror::{Event, HostId, Mirror, Outgoing};
 use bcl_os::sync::Ordering;
-use bcl_types::{Span, Time};
+use bcl_types::{Cause, Span, Time};
 use bcl_udp::{Buffers, Socket, Train, Trouble, mtu};
 
 use super::begin::payload_in;
@@ -13,6 +13,7 @@ use super::local::{Locals, joined_of, state_of};
 use super::memory::KeptMemory;
 use super::now;
 use crate::life::{Life, State};
+use crate::segment::Segment;
 
 /// So many batches are taken in before others have their turn.
 const BATCHES: usize = 64;
@@ -148,7 +149,8 @@ impl Round {
         while let Some(event) = self.mirror.poll_event() {
             let common = segment.common();
             match event {
-                Event::HostCame(_) | Event::HostGone(_) => {}
+                Event::HostCame(_) => {}
+                Event::HostGone(host) => forget_all_of(segment, host),
                 Event::MemberCame {
                     member,
                     host,
@@ -232,5 +234,15 @@ impl Round {
     fn poll(&mut self) -> bool {
         self.mirror
             .poll_transmit(now(), &self.memory, &mut self.out)
+    }
+}
+
+/// A host has gone. Which members were there the protocol does not know if it has heard nothing since another process began to keep the region.
+fn forget_all_of(segment: &Segment, host: HostId) {
+    for member in 0..segment.members() {
+        let (state, _) = segment.member(member);
+        if state.life == Life::There && segment.host_of(member) == host.0 {
+            segment.hear_of(member, host.0, state.ended(Cause::Vanished));
+        }
     }
 }
