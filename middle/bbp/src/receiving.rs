@@ -5,8 +5,12 @@ use std::collections::VecDeque;
 use bcl_reflect::Region;
 
 use crate::error::Error;
-use crate::layout::{Descriptor, Layout};
+use crate::layout::{Descriptor, Layout, SLOTS};
 use crate::members::{bits, place};
+
+/// Of the slots and of the room of a sender, so much is given back at once, and what is less within about a millisecond.
+const UNTOLD_PARTS: u64 = 4;
+const UNTOLD_MAX: u16 = SLOTS / UNTOLD_PARTS as u16;
 
 /// A message that has been received, or is there to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,15 @@ struct Source {
     queued: u64,
     /// in the order in which they were posted: number and slot.
     queue: VecDeque<(u64, u16)>,
+    /// What it has not been told soon of.
+    untold: Untold,
+}
+
+/// Messages of a member that this one has read since that had to know.
+#[derive(Debug, Default)]
+struct Untold {
+    messages: u16,
+    bytes: u64,
 }
 
 /// One that can be taken.
@@ -52,11 +65,9 @@ impl Receiving {
         let own = region.member();
         let source = |from| {
             let acks = region.load(layout.ack(own, from))?;
-            let (queued, queue) = Default::default();
             Ok::<_, Error>(Source {
                 acks,
-                queued,
-                queue,
+                ..Source::default()
             })
         };
         Ok(Self {
@@ -85,7 +96,7 @@ impl Receiving {
                 });
             };
             let is_there = self.copy(region, &message, room)?;
-            self.acknowledge(region, message.from, message.slot)?;
+            self.acknowledge(region, message.from, message.slot, len_bytes)?;
             if is_there {
                 self.next = (message.from + 1) % self.layout.members;
                 let from = message.from;
@@ -130,11 +141,11 @@ impl Receiving {
             let descriptor = self.read(region, from, slot)?;
             if !descriptor.to.has(self.own) {
                 // Taken back from the process before.
-                self.acknowledge(region, from, slot)?;
+                self.acknowledge(region, from, slot, 0)?;
                 continue;
             }
             if !descriptor.is_sound(&self.layout) {
-                self.acknowledge(region, from, slot)?;
+                self.acknowledge(region, from, slot, 0)?;
                 return Err(Error::Senseless { from });
             }
             return Ok(Some(Message {
@@ -206,9 +217,26 @@ impl Receiving {
         Ok(word & bit != 0)
     }
 
-    fn acknowledge(&mut self, region: &Region, from: u16, slot: u16) -> Result<(), Error> {
-        let acks = self.source(from).acks ^ 1 << slot;
-        region.write_word(self.layout.ack(self.own, from), acks)?;
+    /// The sender has to know soon only if it could lack room else.
+    fn acknowledge(
+        &mut self,
+        region: &Region,
+        from: u16,
+        slot: u16,
+        len_bytes: usize,
+    ) -> Result<(), Error> {
+        let (at, data_bytes) = (self.layout.ack(self.own, from), self.layout.data_bytes);
+        let source = self.source(from);
+        let acks = source.acks ^ 1 << slot;
+        let untold = &mut source.untold;
+        untold.messages += 1;
+        untold.bytes += len_bytes as u64;
+        if untold.messages >= UNTOLD_MAX || untold.bytes >= data_bytes / UNTOLD_PARTS {
+            *untold = Untold::default();
+            region.write_word(at, acks)?;
+        } else {
+            region.write_word_later(at, acks)?;
+        }
         self.source(from).acks = acks;
         self.forget(from, slot);
         Ok(())

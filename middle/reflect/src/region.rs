@@ -8,7 +8,7 @@ use bcl_os::sync::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::life::{Life, News, State};
-use crate::net::writing::{Pen, Reached};
+use crate::net::writing::{Haste, Pen, Reached};
 use crate::options::{Geometry, Joining};
 use crate::seat::Seated;
 use crate::segment::Segment;
@@ -129,7 +129,7 @@ impl Region {
             self.check(*offset, data.len())?;
         }
         if let Some(pen) = &self.pen {
-            return pen.write(writes);
+            return pen.write(writes, Haste::Now);
         }
         for (offset, data) in writes {
             words::write(self.segment.words(), *offset as usize, data);
@@ -144,10 +144,24 @@ impl Region {
     /// As [`write`](Self::write).
     #[inline]
     pub fn write_word(&self, offset: u64, value: u64) -> Result<(), Error> {
+        self.write_word_in(Haste::Now, offset, value)
+    }
+
+    /// The same, if members of other hosts need not see it soon: they do with what this member writes next, or within about a
+    /// millisecond. It costs no packet of its own if that is soon.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    #[inline]
+    pub fn write_word_later(&self, offset: u64, value: u64) -> Result<(), Error> {
+        self.write_word_in(Haste::Later, offset, value)
+    }
+
+    fn write_word_in(&self, haste: Haste, offset: u64, value: u64) -> Result<(), Error> {
         let index = self.check_word(offset)?;
         let bytes = &value.to_ne_bytes();
         if let Some(pen) = &self.pen {
-            return pen.write(&[(offset, bytes)]);
+            return pen.write(&[(offset, bytes)], haste);
         }
         self.segment.words()[index].store(value, Ordering::Release);
         self.segment.wake_sleepers(&[(offset, bytes)]);

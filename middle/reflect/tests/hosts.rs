@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use bcl_node::{Folder, JobKey};
-use bcl_reflect::{Error, Life, Options, Region, reports};
+use bcl_reflect::{Error, Life, Options, Region, Waited, reports};
 use tempfile::TempDir;
 
 /// Loopback addresses with folders.
@@ -71,6 +71,37 @@ fn what_one_writes_appears_on_the_other_host() {
         one.life(1).unwrap(),
         Life::Gone(bcl_types::Cause::Closed)
     ));
+}
+
+#[test]
+fn what_need_not_be_seen_soon_is_seen_in_order_and_by_itself() {
+    let hosts = Hosts::new(2);
+    let one = hosts.join(0, 0, 2);
+    let other = hosts.join(1, 1, 2);
+    let soon = Some(Duration::from_secs(10));
+    // Nothing follows, and nobody here does anything.
+    one.write_word_later(0, 1).unwrap();
+    let seen = other.wait(0, 0, soon).unwrap();
+    assert_eq!(seen, Waited::Changed(1));
+    // Each with what follows, and before it.
+    for turn in 2..1000 {
+        one.write_word_later(0, turn).unwrap();
+        one.write_word(8, turn).unwrap();
+        assert_eq!(one.load(0).unwrap(), turn);
+        while other.load(8).unwrap() < turn {
+            other.wait(8, turn - 1, soon).unwrap();
+        }
+        assert!(other.load(0).unwrap() >= turn);
+    }
+    // Who waits for others to have it does not wait for what is held back.
+    one.write_word_later(0, 5000).unwrap();
+    let reached = one.wait_until_reached(one.written(), None, soon).unwrap();
+    assert!(reached.is_enough && other.load(0).unwrap() == 5000);
+    // The last before the end.
+    one.write_word_later(0, 6000).unwrap();
+    drop(one);
+    until("the end is known", || other.life(0).unwrap() != Life::There);
+    assert_eq!(other.load(0).unwrap(), 6000);
 }
 
 #[test]

@@ -124,6 +124,17 @@ impl Desk {
         self.send_the_rest();
     }
 
+    /// Something has been written that others need not see soon.
+    pub fn send_later(&self, segment: &Segment) {
+        segment.light_fence();
+        let common = segment.common();
+        let will_look = |by: Time| common.looks_at_ns.load(Ordering::Relaxed) <= by.0;
+        // One that is awake looks before it sleeps.
+        if common.is_asleep.load(Ordering::Relaxed) != 0 && !will_look(now() + LOOK) {
+            ring(segment);
+        }
+    }
+
     /// What the thread does until it is to stop.
     pub fn run(&self, segment: &Segment, sockets: &[Fd], stop: &AtomicU32) {
         let (mut drained_by, mut turns) = (None, self.turns.load(Ordering::Relaxed));
@@ -159,7 +170,8 @@ impl Desk {
     /// Until something is to be done by the thread.
     fn sleep(&self, segment: &Segment, sockets: &[Fd], is_attended: bool) {
         let common = segment.common();
-        common.is_asleep.store(1, Ordering::Relaxed);
+        common.looks_at_ns.store(u64::MAX, Ordering::Relaxed);
+        common.is_asleep.store(1, Ordering::Release);
         let is_fenced = fences::heavy();
         if !is_fenced {
             segment.have_all_fence();
@@ -174,6 +186,7 @@ impl Desk {
         if !is_fenced {
             until = until.min(now() + UNFENCED);
         }
+        common.looks_at_ns.store(until.0, Ordering::Relaxed);
         self.is_watched.store(!is_attended, Ordering::Relaxed);
         if let Some(bell) = segment.bell() {
             let sockets = if is_attended { &[] } else { sockets };

@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use bcl_mirror::{Geometry, HostId, Memory, Saved};
 use bcl_os::sync::Ordering;
+use bcl_types::{Span, Time};
 
 use super::shared::{FRAME_MAX_BYTES, HOSTS_MAX};
 use super::writing::tell;
 use crate::segment::Segment;
 use crate::words;
 
+/// What others need not see soon is sent after so long, if nothing else is before.
+const HELD: Span = Span::from_us(200);
 /// As much is looked at for zeros at once.
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
@@ -21,13 +24,18 @@ pub struct KeptMemory {
     geometry: Geometry,
     /// By member: how far its log had come when that was looked at last. It only grows, whatever a program writes there.
     heads: Vec<Cell<u64>>,
+    /// By member: since when something in its log is held back.
+    held_since: Vec<Cell<Option<Time>>>,
+    now: Cell<Time>,
 }
 
 impl KeptMemory {
     pub fn new(segment: Arc<Segment>, geometry: Geometry) -> Self {
         Self {
             segment,
-            heads: (0..geometry.members).map(|_| Cell::new(0)).collect(),
+            heads: vec![Cell::new(0); geometry.members.into()],
+            held_since: vec![Cell::new(None); geometry.members.into()],
+            now: Cell::new(Time(0)),
             geometry,
         }
     }
@@ -36,11 +44,36 @@ impl KeptMemory {
         &self.segment
     }
 
+    /// What time it is, from now on.
+    pub fn at(&self, now: Time) {
+        self.now.set(now);
+    }
+
+    /// When something is to be sent that is held back.
+    pub fn held_until(&self) -> Option<Time> {
+        let since = self.held_since.iter().filter_map(Cell::get).min();
+        since.map(|since| since + HELD)
+    }
+
+    /// Whether what is at the end of a member's log, and not urgent, is still held back.
+    fn is_held(&self, member: u16) -> bool {
+        let (since, now) = (&self.held_since[usize::from(member)], self.now.get());
+        let began = since.get().unwrap_or(now);
+        since.set(Some(began));
+        now < began + HELD
+    }
+
     /// A process of this host writes a member's log from there on.
     pub fn begin(&self, member: u16, position: u64) {
         self.heads[usize::from(member)].set(position);
         let written = &self.segment.book(member).written;
-        for word in [&written.head, &written.until, &written.applied] {
+        let words = [
+            &written.head,
+            &written.until,
+            &written.applied,
+            &written.urgent,
+        ];
+        for word in words {
             word.store(position, Ordering::Relaxed);
         }
         written.awaited.store(0, Ordering::Relaxed);
@@ -49,6 +82,7 @@ impl KeptMemory {
     /// Puts into the region what a member of this host has written to its log, and not to the region before it ended.
     pub fn finish(&self, member: u16) {
         let written = &self.segment.book(member).written;
+        written.urgent.store(u64::MAX, Ordering::Relaxed);
         let (applied, head) = (written.applied.load(Ordering::Acquire), self.head(member));
         // Further apart they have never been, unless a program ran wild, whose frames need make no sense either.
         if applied < head && head - applied <= self.geometry.log_bytes {
@@ -61,13 +95,14 @@ impl KeptMemory {
 impl Memory for KeptMemory {
     fn head(&self, member: u16) -> u64 {
         let last = &self.heads[usize::from(member)];
-        let head = self
-            .segment
-            .book(member)
-            .written
-            .head
-            .load(Ordering::Acquire);
-        last.set(last.get().max(head));
+        let written = &self.segment.book(member).written;
+        let head = written.head.load(Ordering::Acquire).max(last.get());
+        let urgent = written.urgent.load(Ordering::Relaxed).max(last.get());
+        let is_held = head > urgent && self.is_held(member);
+        if !is_held {
+            self.held_since[usize::from(member)].set(None);
+        }
+        last.set(if is_held { urgent } else { head });
         last.get()
     }
 

@@ -69,6 +69,7 @@ impl Round {
     /// Once round.
     pub fn turn(&mut self) {
         let now = now();
+        self.memory.at(now);
         let turned_at = &self.memory.segment().common().turned_at_ns;
         turned_at.store(now.0, Ordering::Relaxed);
         self.receive(now);
@@ -87,7 +88,11 @@ impl Round {
 
     /// When the next turn is due if nothing comes.
     pub fn next(&self) -> Time {
-        let due = self.mirror.next_timeout();
+        let held = self.memory.held_until();
+        let due = self
+            .mirror
+            .next_timeout()
+            .min(held.unwrap_or(Time(u64::MAX)));
         if self.locals.has_requests(self.memory.segment()) {
             now()
         } else if self.locals.is_waiting() {
@@ -210,6 +215,7 @@ impl Round {
 
     /// Sends all there is, as far as the kernel takes it.
     pub fn transmit(&mut self) {
+        self.memory.at(now());
         loop {
             if self.unsent > 0 {
                 let first = self.to.len() - self.unsent;

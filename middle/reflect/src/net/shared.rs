@@ -49,6 +49,8 @@ pub struct Common {
     pub fetches: AtomicU32,
     /// So many hosts get packets of logs by IP multicast.
     pub hearers: AtomicU32,
+    /// While the one that keeps the region sleeps: when it will look by itself, by the monotonic clock.
+    pub looks_at_ns: AtomicU64,
 }
 
 /// What a member of this host says.
@@ -62,6 +64,8 @@ pub struct Written {
     pub awaited: AtomicU64,
     /// All before this is in the region.
     pub applied: AtomicU64,
+    /// All before this is to be sent at once; what follows, with what is written next, or soon.
+    pub urgent: AtomicU64,
 }
 
 /// What it is answered.
@@ -275,6 +279,8 @@ mod tests {
         assert_eq!(size_of::<HostLine>(), 32);
         assert_eq!(std::mem::offset_of!(Common, packets), 48);
         assert_eq!(std::mem::offset_of!(Common, fetches), 80);
+        assert_eq!(std::mem::offset_of!(Common, looks_at_ns), 88);
+        assert_eq!(std::mem::offset_of!(Written, urgent), 32);
         assert_eq!(std::mem::offset_of!(Answered, known_head), 112 - 64);
         assert_eq!(std::mem::offset_of!(Kept, slots), 16);
         assert_eq!(size_of::<Slot>(), 72);

@@ -60,6 +60,14 @@ pub fn request(segment: &Segment) {
     ring(segment);
 }
 
+/// How soon others are to see what is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Haste {
+    Now,
+    /// With what is written next, or within about a millisecond ([REFLECT-8.9]).
+    Later,
+}
+
 /// One member's way of writing.
 #[derive(Debug)]
 pub struct Pen {
@@ -76,7 +84,7 @@ pub struct Pen {
 
 impl Pen {
     /// Writes in order, and returns when the members of this host see all of it.
-    pub fn write(&self, writes: &[(u64, &[u8])]) -> Result<(), Error> {
+    pub fn write(&self, writes: &[(u64, &[u8])], haste: Haste) -> Result<(), Error> {
         let writing = self.writing.lock();
         let _writing = writing.unwrap_or_else(PoisonError::into_inner);
         for (offset, data) in writes {
@@ -86,11 +94,23 @@ impl Pen {
                 at += part.len() as u64;
             }
         }
+        if haste == Haste::Now {
+            self.hurry();
+        }
         let floor = self.answered().floor.load(Ordering::Relaxed);
-        if floor != u64::MAX {
-            self.desk.send(&self.segment);
+        match haste {
+            _ if floor == u64::MAX => {}
+            Haste::Now => self.desk.send(&self.segment),
+            Haste::Later => self.desk.send_later(&self.segment),
         }
         Ok(())
+    }
+
+    /// All that is written is to be sent.
+    fn hurry(&self) {
+        let written = &self.segment.book(self.member).written;
+        let head = written.head.load(Ordering::Relaxed);
+        written.urgent.fetch_max(head, Ordering::Release);
     }
 
     fn answered(&self) -> &Answered {
@@ -125,6 +145,7 @@ impl Pen {
         };
         while !has_room() {
             self.check()?;
+            self.hurry();
             self.desk.send(&self.segment);
             self.wait(LOOK, &has_room);
             keeping::check(&self.segment, &self.name)?;
@@ -173,6 +194,7 @@ impl Pen {
         };
         let awaited = &segment.book(self.member).written.awaited;
         awaited.fetch_max(position, Ordering::Relaxed);
+        self.hurry();
         request(segment);
         loop {
             let now = reached();
