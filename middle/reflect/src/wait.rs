@@ -75,11 +75,13 @@ impl Bed {
         let mut waiter = Waiter::default();
         // Longer than the clock can count is for ever.
         let mut deadline = None;
+        let mut attendance = None;
         loop {
             if let Some(outcome) = wait.outcome() {
                 return outcome;
             }
             if let Some(desk) = wait.desk {
+                attendance.get_or_insert_with(|| desk.come(wait.segment));
                 desk.attend();
             }
             let advice = waiter.after_empty_poll(&self.core, || false);
@@ -94,6 +96,7 @@ impl Bed {
                 return Waited::TimedOut;
             }
             if advice == Advice::Sleep {
+                attendance = None;
                 self.sleep(wait, left);
             }
         }

@@ -14,6 +14,7 @@ use super::now;
 use super::places::{Places, candidates, ports_of};
 use super::round::Round;
 use super::shared::log_bytes;
+use super::sockets::Sockets;
 use crate::error::Error;
 use crate::life::Life;
 use crate::seat::Host;
@@ -64,6 +65,8 @@ pub fn begin(host: &Host, segment: &Arc<Segment>) -> Result<Round, Error> {
         patience: PATIENCE,
         seed: u64::from_ne_bytes(seed),
     };
+    // Those of the process before.
+    segment.common().attending.store(0, Ordering::Relaxed);
     let memory = KeptMemory::new(Arc::clone(segment), geometry);
     let logs: Vec<_> = (0..members)
         .map(|member| segment.book(member).kept.load())
@@ -73,7 +76,9 @@ pub fn begin(host: &Host, segment: &Arc<Segment>) -> Result<Round, Error> {
     let before = Before { logs, ended, hosts };
     forget_the_lost(segment, &before);
     let mirror = Mirror::resume(config, now(), &before, &memory);
-    Ok(Round::new(memory, mirror, locals, socket, group))
+    let sockets =
+        Sockets::new(socket, group).map_err(|source| Error::system("watching a socket", source))?;
+    Ok(Round::new(memory, mirror, locals, sockets))
 }
 
 fn bind(places: &Places, region: u64) -> Result<Socket, BindError> {

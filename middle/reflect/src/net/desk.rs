@@ -6,7 +6,7 @@
 
 use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use bcl_os::sync::{AtomicBool, AtomicU32, Ordering, fence};
@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::now;
 use super::round::Round;
+use super::sockets::Sockets;
 use super::writing::{ring, ring_anyway};
 use crate::segment::Segment;
 
@@ -51,13 +52,10 @@ impl std::fmt::Debug for Desk {
 }
 
 impl Desk {
-    /// From now on this process keeps the region. What to wait for, for the thread.
-    pub fn begin(&self, round: Round) -> std::io::Result<Vec<Fd>> {
-        let doubled = |socket| Fd::make(|| rustix::io::fcntl_dupfd_cloexec(socket, 3));
-        let sockets = round.sockets().map(doubled).collect::<Result<_, _>>()?;
+    /// From now on this process keeps the region.
+    pub fn begin(&self, round: Round) {
         *self.lock() = Some(round);
         self.is_here.store(true, Ordering::Release);
-        Ok(sockets)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Round>> {
@@ -98,6 +96,16 @@ impl Desk {
         }
     }
 
+    /// A thread of the program is going to wait, and looks all the time until this is dropped. `None` if it keeps nothing.
+    pub fn come<'a>(&'a self, segment: &'a Segment) -> Option<Attendance<'a>> {
+        self.is_here.load(Ordering::Relaxed).then(|| {
+            let attending = &segment.common().attending;
+            attending.fetch_add(1, Ordering::SeqCst);
+            let desk = self;
+            Attendance { desk, segment }
+        })
+    }
+
     /// One of the program's threads has nothing to do.
     pub fn attend(&self) {
         if self.is_here.load(Ordering::Relaxed)
@@ -118,7 +126,12 @@ impl Desk {
     /// Something has been written.
     pub fn send(&self, segment: &Segment) {
         if !self.is_here.load(Ordering::Relaxed) {
-            return ring(segment);
+            // A whole fence: who stops looking does so often, and makes none for others.
+            fence(Ordering::SeqCst);
+            if !is_attended(segment) {
+                ring(segment);
+            }
+            return;
         }
         self.has_more.store(true, Ordering::SeqCst);
         self.send_the_rest();
@@ -130,13 +143,15 @@ impl Desk {
         let common = segment.common();
         let will_look = |by: Time| common.looks_at_ns.load(Ordering::Relaxed) <= by.0;
         // One that is awake looks before it sleeps.
-        if common.is_asleep.load(Ordering::Relaxed) != 0 && !will_look(now() + LOOK) {
+        let is_asleep = common.is_asleep.load(Ordering::Relaxed) != 0;
+        if is_asleep && !is_attended(segment) && !will_look(now() + LOOK) {
             ring(segment);
         }
     }
 
     /// What the thread does until it is to stop.
-    pub fn run(&self, segment: &Segment, sockets: &[Fd], stop: &AtomicU32) {
+    pub fn run(&self, segment: &Segment, stop: &AtomicU32) {
+        let mut watches = Watches::default();
         let (mut drained_by, mut turns) = (None, self.turns.load(Ordering::Relaxed));
         loop {
             self.go_round(self.lock());
@@ -151,7 +166,7 @@ impl Desk {
                 _ => return self.end(false),
             }
             let before = std::mem::replace(&mut turns, self.turns.load(Ordering::Relaxed));
-            self.sleep(segment, sockets, turns != before);
+            self.sleep(segment, &mut watches, turns != before);
         }
     }
 
@@ -168,7 +183,7 @@ impl Desk {
     }
 
     /// Until something is to be done by the thread.
-    fn sleep(&self, segment: &Segment, sockets: &[Fd], is_attended: bool) {
+    fn sleep(&self, segment: &Segment, watches: &mut Watches, is_attended: bool) {
         let common = segment.common();
         common.looks_at_ns.store(u64::MAX, Ordering::Relaxed);
         common.is_asleep.store(1, Ordering::Release);
@@ -180,6 +195,7 @@ impl Desk {
         if !is_attended && let Some(round) = self.lock().as_mut() {
             // What was written before somebody could see that it sleeps.
             round.transmit();
+            watches.follow(&round.sockets);
             until = round.next();
             wanted.set(PollFlags::OUT, round.is_held_up());
         }
@@ -189,7 +205,7 @@ impl Desk {
         common.looks_at_ns.store(until.0, Ordering::Relaxed);
         self.is_watched.store(!is_attended, Ordering::Relaxed);
         if let Some(bell) = segment.bell() {
-            let sockets = if is_attended { &[] } else { sockets };
+            let sockets = if is_attended { &[] } else { &watches.all[..] };
             wait_until(until, bell, sockets, wanted);
             common.is_asleep.store(0, Ordering::Relaxed);
             let _ = rustix::io::read(bell, &mut [0; 8]);
@@ -197,12 +213,54 @@ impl Desk {
     }
 }
 
+/// A thread of the program that looks all the time.
+pub struct Attendance<'a> {
+    desk: &'a Desk,
+    segment: &'a Segment,
+}
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        self.segment
+            .common()
+            .attending
+            .fetch_sub(1, Ordering::SeqCst);
+        // What others have written since it has looked last, they may have left to it.
+        fence(Ordering::SeqCst);
+        self.desk.has_more.store(true, Ordering::SeqCst);
+        self.desk.send_the_rest();
+    }
+}
+
+fn is_attended(segment: &Segment) -> bool {
+    segment.common().attending.load(Ordering::SeqCst) != 0
+}
+
+/// What the thread waits at.
+#[derive(Default)]
+struct Watches {
+    all: Vec<Arc<Fd>>,
+    /// As of so many changes.
+    changes: Option<u32>,
+}
+
+impl Watches {
+    fn follow(&mut self, sockets: &Sockets) {
+        if self.changes != Some(sockets.changes) {
+            self.changes = Some(sockets.changes);
+            self.all = sockets.watches();
+        }
+    }
+}
+
 /// By the first of the sockets packets leave.
-fn wait_until(until: Time, bell: BorrowedFd<'_>, sockets: &[Fd], wanted: PollFlags) {
+fn wait_until(until: Time, bell: BorrowedFd<'_>, sockets: &[Arc<Fd>], wanted: PollFlags) {
     let wanted = [PollFlags::IN, wanted]
         .into_iter()
         .chain(iter::repeat(PollFlags::IN));
-    let all = [bell].into_iter().chain(sockets.iter().map(AsFd::as_fd));
+    let all = [bell]
+        .into_iter()
+        .chain(sockets.iter().map(|socket| socket.as_fd()));
     let fds = all.zip(wanted);
     let fds = fds.map(|(fd, wanted)| PollFd::from_borrowed_fd(fd, wanted));
     let mut fds: Vec<_> = fds.collect();

@@ -123,9 +123,7 @@ impl Running {
         segment: &Arc<Segment>,
         word: u64,
     ) -> Result<Self, Error> {
-        let sockets = desk
-            .begin(begin(host, segment)?)
-            .map_err(|source| Error::system("watching a socket", source))?;
+        desk.begin(begin(host, segment)?);
         let (desk, segment) = (Arc::clone(desk), Arc::clone(segment));
         let stop = Arc::new(AtomicU32::new(0));
         let told = Arc::clone(&stop);
@@ -135,7 +133,7 @@ impl Running {
             .turned_at_ns
             .store(turned_at, Ordering::Relaxed);
         let for_nobody = Arc::clone(&desk);
-        let body = move || desk.run(&segment, &sockets, &told);
+        let body = move || desk.run(&segment, &told);
         let thread = without_signals("bcl-reflect-net", body);
         let thread = thread.map_err(|source| {
             for_nobody.end(false);

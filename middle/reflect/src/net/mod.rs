@@ -18,6 +18,7 @@ pub mod places;
 pub mod report;
 mod round;
 pub mod shared;
+mod sockets;
 pub mod wish;
 pub mod writing;
 

@@ -1,17 +1,17 @@
 //! What is done for a region between hosts, once round: packets are taken in and sent, members of this host are looked after.
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
 
 use bcl_mirror::{Event, HostId, Mirror, Outgoing};
 use bcl_os::sync::Ordering;
 use bcl_types::{Cause, Span, Time};
-use bcl_udp::{Buffers, Socket, Train, Trouble, mtu};
+use bcl_udp::{Buffers, Train, Trouble, mtu};
 
 use super::begin::payload_in;
 use super::local::{Locals, joined_of, state_of};
 use super::memory::KeptMemory;
 use super::now;
+use super::sockets::Sockets;
 use crate::life::{Life, State};
 use crate::segment::Segment;
 
@@ -27,9 +27,7 @@ pub struct Round {
     memory: KeptMemory,
     mirror: Mirror,
     locals: Locals,
-    socket: Socket,
-    /// For what is sent to all at once.
-    group: Option<Socket>,
+    pub sockets: Sockets,
     buffers: Buffers,
     /// Packets that go together, to all of these,
     train: Train,
@@ -43,19 +41,12 @@ pub struct Round {
 }
 
 impl Round {
-    pub fn new(
-        memory: KeptMemory,
-        mirror: Mirror,
-        locals: Locals,
-        socket: Socket,
-        group: Option<Socket>,
-    ) -> Self {
-        Self {
+    pub fn new(memory: KeptMemory, mirror: Mirror, locals: Locals, sockets: Sockets) -> Self {
+        let mut round = Self {
             memory,
             mirror,
             locals,
-            socket,
-            group,
+            sockets,
             buffers: Buffers::new(),
             train: Train::default(),
             to: Vec::new(),
@@ -63,7 +54,9 @@ impl Round {
             out: Outgoing::default(),
             has_next: false,
             told_at: Time(0),
-        }
+        };
+        round.see_who_is_there();
+        round
     }
 
     /// Once round.
@@ -102,12 +95,6 @@ impl Round {
         }
     }
 
-    /// Where packets come: by the first they go, too.
-    pub fn sockets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let all = [&self.socket].into_iter().chain(&self.group);
-        all.map(AsFd::as_fd)
-    }
-
     /// Whether the kernel has no room for more packets now.
     pub fn is_held_up(&self) -> bool {
         self.unsent > 0
@@ -125,7 +112,7 @@ impl Round {
     }
 
     fn receive(&mut self, now: Time) {
-        for socket in [&mut self.socket].into_iter().chain(&mut self.group) {
+        for socket in self.sockets.in_turn() {
             for _ in 0..BATCHES {
                 // What fails here is said again, or nothing comes by this socket any more, and the host is missed.
                 let Ok(Some(received)) = socket.receive(&mut self.buffers) else {
@@ -138,24 +125,30 @@ impl Round {
             }
         }
         // The calls before have asked for them where there was something to ask for.
-        while self.socket.has_reports()
-            && let Some(report) = self.socket.next_report()
-        {
-            if let Trouble::TooLarge { mtu } = report.trouble {
-                let largest = mtu::largest_datagram_bytes(mtu, report.to.ip());
-                self.mirror.limit_payload(payload_in(largest));
+        for socket in self.sockets.all() {
+            while socket.has_reports()
+                && let Some(report) = socket.next_report()
+            {
+                if let Trouble::TooLarge { mtu } = report.trouble {
+                    let largest = mtu::largest_datagram_bytes(mtu, report.to.ip());
+                    self.mirror.limit_payload(payload_in(largest));
+                }
             }
         }
     }
 
     /// Writes down what has happened.
     fn hear(&mut self) {
+        let mut have_changed = false;
         let segment = self.memory.segment();
         while let Some(event) = self.mirror.poll_event() {
             let common = segment.common();
             match event {
-                Event::HostCame(_) => {}
-                Event::HostGone(host) => forget_all_of(segment, host),
+                Event::HostCame(_) => have_changed = true,
+                Event::HostGone(host) => {
+                    have_changed = true;
+                    forget_all_of(segment, host);
+                }
                 Event::MemberCame {
                     member,
                     host,
@@ -190,6 +183,15 @@ impl Round {
                 }
             }
         }
+        if have_changed {
+            self.see_who_is_there();
+        }
+    }
+
+    fn see_who_is_there(&mut self) {
+        let mut hosts = self.mirror.hosts();
+        let only = hosts.next().filter(|_| hosts.next().is_none());
+        self.sockets.have_only(only.map(|(_, address)| address));
     }
 
     fn tell_people(&self) {
@@ -219,7 +221,7 @@ impl Round {
         loop {
             if self.unsent > 0 {
                 let first = self.to.len() - self.unsent;
-                self.unsent -= self.socket.send_to_each(&self.to[first..], &self.train);
+                self.unsent -= self.sockets.send(&self.to[first..], &self.train);
             }
             if self.unsent > 0 || !(self.has_next || self.poll()) {
                 return;

@@ -51,6 +51,8 @@ pub struct Common {
     pub hearers: AtomicU32,
     /// While the one that keeps the region sleeps: when it will look by itself, by the monotonic clock.
     pub looks_at_ns: AtomicU64,
+    /// So many threads of its program go round again and again, because they wait.
+    pub attending: AtomicU32,
 }
 
 /// What a member of this host says.
@@ -280,6 +282,7 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Common, packets), 48);
         assert_eq!(std::mem::offset_of!(Common, fetches), 80);
         assert_eq!(std::mem::offset_of!(Common, looks_at_ns), 88);
+        assert_eq!(std::mem::offset_of!(Common, attending), 96);
         assert_eq!(std::mem::offset_of!(Written, urgent), 32);
         assert_eq!(std::mem::offset_of!(Answered, known_head), 112 - 64);
         assert_eq!(std::mem::offset_of!(Kept, slots), 16);

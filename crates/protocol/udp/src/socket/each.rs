@@ -45,7 +45,7 @@ impl Socket {
     ///
     /// Who cannot be reached does not keep others from getting them: the network loses what is for it.
     pub fn send_to_each(&mut self, to: &[SocketAddr], train: &Train) -> usize {
-        if let ([one], None, 1) = (to, self.peer.as_ref(), train.run.datagrams) {
+        if let ([one], 1) = (to, train.run.datagrams) {
             return self.send_to_one(*one, &train.bytes);
         }
         let together = train.run.datagrams > 1 && self.settings.segments;
@@ -56,6 +56,7 @@ impl Socket {
 
     /// `None` if the datagrams cannot go together.
     fn try_to_each(&mut self, to: &[SocketAddr], train: &Train, together: bool) -> Option<usize> {
+        let is_connected = matches!(to, [one] if self.is_peer(*one));
         let addresses: Vec<RawAddress> = to.iter().map(RawAddress::new).collect();
         let cut_at = if together {
             train.bytes.len()
@@ -69,8 +70,10 @@ impl Socket {
             for slice in &mut slices {
                 // SAFETY: a `msghdr` of zeros is one without address, slices and control messages.
                 let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
-                message.msg_hdr.msg_name = std::ptr::from_ref(address).cast_mut().cast();
-                message.msg_hdr.msg_namelen = address.len();
+                if !is_connected {
+                    message.msg_hdr.msg_name = std::ptr::from_ref(address).cast_mut().cast();
+                    message.msg_hdr.msg_namelen = address.len();
+                }
                 message.msg_hdr.msg_iov = slice;
                 message.msg_hdr.msg_iovlen = 1;
                 if let (true, Ok(bytes)) = (together, u16::try_from(train.run.segment_bytes)) {
@@ -111,12 +114,20 @@ impl Socket {
         Some(gone)
     }
 
+    fn is_peer(&self, address: SocketAddr) -> bool {
+        self.peer.is_some_and(|peer| peer.address == address)
+    }
+
     fn send_to_one(&mut self, to: SocketAddr, bytes: &[u8]) -> usize {
         let raw = RawAddress::new(&to);
-        let address = std::ptr::from_ref(&raw).cast();
+        let (address, len) = match self.is_peer(to) {
+            // The kernel knows the way.
+            true => (std::ptr::null(), 0),
+            false => (std::ptr::from_ref(&raw).cast(), raw.len()),
+        };
         for _ in 0..=MAX_PENDING {
-            // SAFETY: the address is live, and as long.
-            let sent = unsafe { calls::send(self.fd.as_fd(), bytes, address, raw.len()) };
+            // SAFETY: the address, if there is one, is live, and as long.
+            let sent = unsafe { calls::send(self.fd.as_fd(), bytes, address, len) };
             match sent {
                 Ok(_) => return 1,
                 Err(error) if is_full(&error) => return 0,
