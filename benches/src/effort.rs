@@ -33,7 +33,7 @@ impl Effort {
             Kind::Latency { .. } | Kind::Exchange(_) | Kind::Reflected => 500_000,
             Kind::Stream { size_bytes, .. } => (4 << 30) / size_bytes,
             Kind::Rate => 3_000_000,
-            Kind::Barrier => 20_000,
+            Kind::Barrier | Kind::BarrierOf(_) => 20_000,
             Kind::SystemCalls => 100_000,
             Kind::Memory { .. } => 10,
             Kind::Idle
@@ -52,7 +52,7 @@ impl Effort {
         let expected_us = match series {
             Series::Latency => 6 + size_bytes / 500,
             Series::Stream { .. } => 1 + size_bytes / 1_000,
-            Series::Allreduce | Series::Alltoall => 50 + size_bytes / 100,
+            Series::Bcast | Series::Allreduce | Series::Alltoall => 50 + size_bytes / 100,
         };
         (250_000 / expected_us / self.quicker()).max(5)
     }

@@ -64,7 +64,9 @@ impl Stand {
         };
         if let Some((library, runs_on)) = subject.job() {
             let jobs = self.jobs.as_ref().expect("only works of MPI ask for jobs");
-            return jobs.measure(library, runs_on, work, effort).map_err(reason);
+            let with_coll = subject.has_coll();
+            let figures = jobs.measure(library, runs_on, with_coll, work, effort);
+            return figures.map_err(reason);
         }
         let site = Site::prepare(work.wire, subject.mode(), self.cores).map_err(reason)?;
         if subject.is_bcl() {

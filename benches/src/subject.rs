@@ -13,7 +13,9 @@ pub enum Subject {
     BclGeneric,
     /// MPICH 4.3 on our libfabric provider.
     MpichOnBcl,
-    /// The same on libfabric's `tcp`.
+    /// The same, with our collectives.
+    MpichWithColl,
+    /// MPICH 4.3 on libfabric's `tcp`.
     MpichOnTcp,
     /// The same on its own shared memory.
     MpichOwn,
@@ -65,6 +67,7 @@ impl Subject {
             Subject::BclNative => "BCL, xdp native",
             Subject::BclGeneric => "BCL, xdp generic",
             Subject::MpichOnBcl => "MPICH 4.3.2 on bcl",
+            Subject::MpichWithColl => "MPICH 4.3.2 on bcl, bcl_coll",
             Subject::MpichOnTcp => "MPICH 4.3.2 on tcp",
             Subject::MpichOwn => "MPICH 4.3.2, its own",
             Subject::OpenMpiOnBcl => "Open MPI 5 on bcl",
@@ -95,7 +98,7 @@ impl Subject {
         const OPEN_MPI: &str = "openmpi-5.0.11";
         const DEBIAN: &str = "debian-openmpi-4.1.4";
         Some(match self {
-            Subject::MpichOnBcl => (MPICH, "bcl"),
+            Subject::MpichOnBcl | Subject::MpichWithColl => (MPICH, "bcl"),
             Subject::MpichOnTcp => (MPICH, "tcp"),
             Subject::MpichOwn => (MPICH, "own"),
             Subject::OpenMpiOnBcl => (OPEN_MPI, "bcl"),
@@ -105,6 +108,11 @@ impl Subject {
             Subject::DebianOpenMpiOnTcp => (DEBIAN, "tcp"),
             _ => return None,
         })
+    }
+
+    /// Whether its programs have our collectives.
+    pub fn has_coll(self) -> bool {
+        self == Subject::MpichWithColl
     }
 
     /// Whether it is this project, without MPI.

@@ -27,7 +27,7 @@ write; the page that a peer lends read-only belongs to the peer. The means need 
 const METHOD_OF_MPI: &str = "\
 Everyone in turn in each round; a figure is the median of the rounds, of those with the cores placed alike. The MPI libraries are those of testing/mpi, unmodified,
 told by their environment what to run on: our libfabric provider (bcl), libfabric's tcp, UCX's shared memory, or shared memory of
-their own. BCL without MPI is measured as in `make bench`. Hosts are two network namespaces joined by a cable, the same for
+their own. With bcl_coll, MPI_Barrier, MPI_Bcast and small MPI_Allreduce are ours. BCL without MPI is measured as in `make bench`. Hosts are two network namespaces joined by a cable, the same for
 all; without hosts all is on one node, and MPICH on bcl runs with MPIR_CVAR_NOLOCAL=1. Of two ranks each spins on a core of its
 own; of two hosts with two ranks each has one core, and ranks give way while they wait; 8 ranks on 2 cores run where the
 scheduler likes. Streams have four messages in flight between hosts and one on a node, rates 64. Latencies are medians

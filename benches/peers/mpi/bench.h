@@ -25,6 +25,7 @@ void stream_mb_per_s(struct step step, int in_flight);
 void rate_per_s(struct step step);
 void pairs_per_s(int size_bytes, double seconds);
 void barrier_us(long count);
+void bcast_us(struct step step);
 void allreduce_us(struct step step);
 void alltoall_us(struct step step);
 

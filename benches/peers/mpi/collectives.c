@@ -12,6 +12,12 @@ static void one_barrier(int size_bytes) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Roots take turns: one that stays would run ahead of the others. */
+static void one_bcast(int size_bytes) {
+  static int turn;
+  MPI_Bcast(in, size_bytes, MPI_BYTE, turn++ % ranks, MPI_COMM_WORLD);
+}
+
 static void one_allreduce(int size_bytes) {
   MPI_Allreduce(in, out, size_bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
@@ -46,6 +52,19 @@ static void measure_us(void (*operation)(int), struct step step) {
 
 void barrier_us(long count) {
   measure_us(one_barrier, (struct step){0, count});
+}
+
+/* `size_bytes` of one to all. */
+void bcast_us(struct step step) {
+  unsigned char *data = in = memory(step.size_bytes);
+  memset(data, 0, step.size_bytes);
+  measure_us(one_bcast, step);
+  memset(data, rank == 0 ? 7 : 0, step.size_bytes);
+  MPI_Bcast(data, step.size_bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+  for (int i = 0; i < step.size_bytes; i++)
+    if (data[i] != 7)
+      fail("a byte of MPI_Bcast is wrong");
+  free(in);
 }
 
 /* `size_bytes` of doubles, added up. */

@@ -5,6 +5,7 @@
  *   mpi rate SIZE:COUNT...                2 ranks; messages a second, 64 in flight
  *   mpi pairs SIZE SECONDS                even rank i plays ping-pong with i+1; all messages a second
  *   mpi barrier COUNT                     all ranks; us, as of the next two
+ *   mpi bcast SIZE:COUNT...               SIZE bytes of one to all, of each rank in turn
  *   mpi allreduce SIZE:COUNT...           SIZE bytes of doubles
  *   mpi alltoall SIZE:COUNT...            SIZE bytes to each */
 #include "bench.h"
@@ -27,6 +28,8 @@ static int by_size(const char *what, char **steps, int in_flight) {
       stream_mb_per_s(step, in_flight);
     else if (!strcmp(what, "rate"))
       rate_per_s(step);
+    else if (!strcmp(what, "bcast"))
+      bcast_us(step);
     else if (!strcmp(what, "allreduce"))
       allreduce_us(step);
     else if (!strcmp(what, "alltoall"))

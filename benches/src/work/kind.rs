@@ -25,6 +25,8 @@ pub enum Kind {
     Streams { size_bytes: usize, in_flight: usize },
     /// A barrier of four processes on two cores; us.
     Barrier,
+    /// A barrier of so many processes of MPI, 2 or 4; us.
+    BarrierOf(usize),
     /// A figure for each of [`SIZES`].
     BySize(Series),
     /// One of testing/mpi/programs, by more processes than cores; seconds.
@@ -51,6 +53,8 @@ pub enum Series {
     Latency,
     /// [`Kind::Stream`].
     Stream { in_flight: usize },
+    /// So many bytes of one process to all, of each in turn; us.
+    Bcast,
     /// So many bytes of doubles added up among all processes; us.
     Allreduce,
     /// So many bytes from each process to each; us.

@@ -5,7 +5,7 @@ use super::Reference::Best;
 use super::{Kind, Mark, Reference, Series, Wire, Work, mark};
 use crate::subject::Subject::{
     self, Bcl, DebianOpenMpiOnBcl, DebianOpenMpiOnTcp, MpichOnBcl, MpichOnTcp, MpichOwn,
-    OpenMpiOnBcl, OpenMpiOnUcx, OpenMpiOwn,
+    MpichWithColl, OpenMpiOnBcl, OpenMpiOnUcx, OpenMpiOwn,
 };
 
 const WIRE: Wire = Wire {
@@ -44,6 +44,10 @@ const NOT_ABOVE_TCP: &[Mark] = &[mark(
     1.0,
     Best(&[DebianOpenMpiOnTcp]),
 )];
+const FASTER_THAN_ITS_OWN: &[Mark] = &[
+    mark("below its own on bcl", Below, 1.0, Best(&[MpichOnBcl])),
+    mark("below its own on tcp", Below, 1.0, Best(&[MpichOnTcp])),
+];
 const SHARED_MEMORY: Reference = Best(&[MpichOwn, OpenMpiOwn]);
 
 const NEAR_SHARED_MEMORY: &[Mark] = &[
@@ -139,6 +143,45 @@ pub const WORKS: &[Work] = &[
         subjects: BETWEEN_HOSTS,
         marks: &[mark("2x tcp", AtLeast, 2.0, Best(&[MpichOnTcp]))],
     },
+    barrier("mpi-node-barrier-2", "MPICH, node: barrier of 2", 2, None),
+    barrier(
+        "mpi-node-barrier-4",
+        "MPICH, node: barrier of 4 on two cores",
+        4,
+        None,
+    ),
+    barrier(
+        "mpi-hosts-barrier-2",
+        "MPICH, 2 hosts: barrier",
+        2,
+        Some(WIRE),
+    ),
+    barrier(
+        "mpi-hosts-barrier-4",
+        "MPICH, 2 hosts x 2: barrier",
+        4,
+        Some(WIRE),
+    ),
+    Work {
+        name: "mpi-hosts-bcast",
+        title: "MPICH, 2 hosts x 2: broadcast, roots in turn",
+        unit: "us",
+        kind: Kind::BySize(Series::Bcast),
+        wire: Some(WIRE),
+        subjects: &[MpichWithColl, MpichOnBcl, MpichOnTcp],
+        marks: &[
+            mark(
+                "8 B: a third of tcp",
+                AtMost,
+                1.0 / 3.0,
+                Best(&[MpichOnTcp]),
+            )
+            .at(SHORT),
+            mark("64 KiB: the same", AtMost, 1.0 / 3.0, Best(&[MpichOnTcp])).at(64 << 10),
+            mark("8 B: below its own on bcl", Below, 1.0, Best(&[MpichOnBcl])).at(SHORT),
+            mark("64 KiB: the same", Below, 1.0, Best(&[MpichOnBcl])).at(64 << 10),
+        ],
+    },
     collective(
         "mpi-hosts-allreduce",
         "MPICH, 2 hosts x 2: allreduce",
@@ -212,8 +255,25 @@ const fn collective(name: &'static str, title: &'static str, series: Series) -> 
         unit: "us",
         kind: Kind::BySize(series),
         wire: Some(WIRE),
-        subjects: &[MpichOnBcl, MpichOnTcp],
+        subjects: &[MpichOnBcl, MpichWithColl, MpichOnTcp],
         marks: FASTER_THAN_TCP,
+    }
+}
+
+const fn barrier(
+    name: &'static str,
+    title: &'static str,
+    ranks: usize,
+    wire: Option<Wire>,
+) -> Work {
+    Work {
+        name,
+        title,
+        unit: "us",
+        kind: Kind::BarrierOf(ranks),
+        wire,
+        subjects: &[MpichWithColl, MpichOnBcl, MpichOnTcp],
+        marks: FASTER_THAN_ITS_OWN,
     }
 }
 

@@ -37,7 +37,7 @@ impl Jobs {
         })
     }
 
-    /// The figures of `library` in `work`, on what it `runs_on` there, one for each size.
+    /// The figures of `library` in `work`, on what it `runs_on` there, and perhaps with our collectives, one for each size.
     ///
     /// # Errors
     /// When the library is not installed, a job fails or hangs, or prints something else.
@@ -45,6 +45,7 @@ impl Jobs {
         &self,
         library: &'static str,
         runs_on: &'static str,
+        with_coll: bool,
         work: &Work,
         effort: Effort,
     ) -> Result<Vec<f64>> {
@@ -52,6 +53,7 @@ impl Jobs {
             libraries: &self.libraries,
             library,
             runs_on,
+            with_coll,
             cores: self.cores,
             wire: work.wire,
         };
@@ -69,6 +71,11 @@ impl Jobs {
                 let per_s = self.bench(&job, Ranks::Two, &["rate"], &steps)?;
                 Ok(per_s.iter().map(|rate| rate / 1e6).collect())
             }
+            Kind::BarrierOf(ranks) => {
+                let ranks = if ranks == 2 { Ranks::Two } else { Ranks::Four };
+                let count = [effort.iterations(work.kind).to_string()];
+                self.bench(&job, ranks, &["barrier"], &count)
+            }
             Kind::BySize(series) => {
                 let sizes = work.kind.sizes().into_iter().flatten();
                 let steps: Vec<String> = sizes
@@ -80,6 +87,7 @@ impl Jobs {
                         let in_flight = in_flight.to_string();
                         self.bench(&job, Ranks::Two, &["stream", &in_flight], &steps)
                     }
+                    Series::Bcast => self.bench(&job, Ranks::Four, &["bcast"], &steps),
                     Series::Allreduce => self.bench(&job, Ranks::Four, &["allreduce"], &steps),
                     Series::Alltoall => self.bench(&job, Ranks::Four, &["alltoall"], &steps),
                 }

@@ -21,6 +21,8 @@ pub struct Job<'a> {
     pub library: &'static str,
     /// A provider of libfabric, or another word of the harness.
     pub runs_on: &'static str,
+    /// Its programs preload our collectives.
+    pub with_coll: bool,
     /// The cores that all processes have together.
     pub cores: Cores,
     /// What is between the two hosts, if it is not one node.
@@ -71,6 +73,9 @@ impl Job<'_> {
         words.push(format!("--seconds={}", JOB_LIMIT.as_secs()));
         if let Some(wire) = self.wire {
             words.extend(["--cable".into(), format!("--mtu={}", wire.mtu)]);
+        }
+        if self.with_coll {
+            words.push("--collectives=all".into());
         }
         words.extend(how.iter().map(|word| (*word).to_owned()));
         words.extend_from_slice(program);
