@@ -160,7 +160,7 @@ fn marks_figures_and_failures_are_all_said() {
 
 #[test]
 fn what_goes_by_size_says_at_which_and_fails_once() {
-    let mut results = Results::new(&[crate::work::find("mpi-hosts-allreduce").unwrap()]);
+    let mut results = Results::new(&[crate::work::find("mpi-hosts-alltoall").unwrap()]);
     let (ours, tcp) = results.figures.split_at_mut(18);
     for (figures, factor) in ours
         .iter_mut()
@@ -174,7 +174,7 @@ fn what_goes_by_size_says_at_which_and_fails_once() {
     let report = render(&results, &machine, &crate::suite::MPI);
     let mark = "at 1 MiB | below MPICH on tcp at every size | MPICH 4.3.2 on tcp";
     assert!(report.contains(mark), "{report}");
-    let row = "| mpi-hosts-allreduce, 4 KiB | MPICH 4.3.2 on bcl | 4096 |";
+    let row = "| mpi-hosts-alltoall, 4 KiB | MPICH 4.3.2 on bcl | 4096 |";
     assert!(report.contains(row), "{report}");
     assert_eq!(report.matches("one round hung").count(), 2, "{report}");
 }

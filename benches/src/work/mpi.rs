@@ -186,11 +186,13 @@ pub const WORKS: &[Work] = &[
         "mpi-hosts-allreduce",
         "MPICH, 2 hosts x 2: allreduce",
         Series::Allreduce,
+        &[MpichOnBcl, MpichWithColl, MpichOnTcp],
     ),
     collective(
         "mpi-hosts-alltoall",
         "MPICH, 2 hosts x 2: alltoall",
         Series::Alltoall,
+        &[MpichOnBcl, MpichOnTcp],
     ),
     rate_of_hpcc("hpcc-hpl", "hpcc: HPL", "Gflop/s", ("HPL_Tflops", 1e3)),
     rate_of_hpcc("hpcc-ptrans", "hpcc: PTRANS", "MB/s", ("PTRANS_GBs", 1e3)),
@@ -248,14 +250,19 @@ pub const WORKS: &[Work] = &[
     ),
 ];
 
-const fn collective(name: &'static str, title: &'static str, series: Series) -> Work {
+const fn collective(
+    name: &'static str,
+    title: &'static str,
+    series: Series,
+    subjects: &'static [Subject],
+) -> Work {
     Work {
         name,
         title,
         unit: "us",
         kind: Kind::BySize(series),
         wire: Some(WIRE),
-        subjects: &[MpichOnBcl, MpichWithColl, MpichOnTcp],
+        subjects,
         marks: FASTER_THAN_TCP,
     }
 }

@@ -61,13 +61,13 @@ impl Billboard {
         self.layout.data_bytes as usize
     }
 
-    /// Whether a member is, or was last, on another host.
+    /// The name of the other host that a member is, or was last, on; 0 for this one, and for one that has never come.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is no such member.
-    pub fn is_elsewhere(&self, member: u16) -> Result<bool, Error> {
+    pub fn host_of(&self, member: u16) -> Result<u64, Error> {
         self.check(member)?;
-        Ok(self.region.is_elsewhere(member)?)
+        Ok(self.region.host_of(member)?)
     }
 
     /// What is known of a member.

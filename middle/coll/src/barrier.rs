@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::group::{Call, Group};
 use crate::header::Kind;
+use crate::hosts::EACH_HOST_MAX;
 
 /// Up to so many members one hears from all sooner than all exchange messages in rounds, each with half a round trip.
 const ONE_HEARS_MAX: usize = 16;
@@ -14,6 +15,8 @@ pub enum BarrierWay {
     Coordinator,
     /// In each round, each tells one and hears from one, twice as far away as in the one before.
     Dissemination,
+    /// The first of each host hears from all others of it, and posts for all.
+    Hosts,
 }
 
 impl Group {
@@ -22,7 +25,7 @@ impl Group {
     /// # Errors
     /// [`Error::Board`] if one of them has ended, and [`Error::Mismatch`].
     pub fn barrier(&self) -> Result<(), Error> {
-        self.barrier_by(self.barrier_way())
+        self.barrier_by(self.barrier_way()?)
     }
 
     /// The same in a certain way, which all say alike.
@@ -33,16 +36,19 @@ impl Group {
         self.call(Kind::Barrier, |call| match way {
             BarrierWay::Coordinator => call.coordinate(),
             BarrierWay::Dissemination => call.disseminate(),
+            BarrierWay::Hosts => call.exchange_by_host(self.hosts()?, &[], |_, _| {}),
         })
     }
 
     /// Between hosts a post is a packet to all of them: few are better than many.
-    fn barrier_way(&self) -> BarrierWay {
-        match self.size() {
-            0..=2 => BarrierWay::Dissemination,
-            size if size > ONE_HEARS_MAX && self.is_here() => BarrierWay::Dissemination,
+    fn barrier_way(&self) -> Result<BarrierWay, Error> {
+        let size = self.size();
+        Ok(match self.hosts()?.number() {
+            _ if size <= 2 => BarrierWay::Dissemination,
+            2..=EACH_HOST_MAX => BarrierWay::Hosts,
+            0..=1 if size > ONE_HEARS_MAX => BarrierWay::Dissemination,
             _ => BarrierWay::Coordinator,
-        }
+        })
     }
 }
 

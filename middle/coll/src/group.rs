@@ -1,9 +1,10 @@
 //! Some of a team's processes, in an order, and their calls.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{Broken, Error};
 use crate::header::{Header, Kind};
+use crate::hosts::Hosts;
 use crate::team::Team;
 
 /// Greatest context of a group.
@@ -22,8 +23,8 @@ pub struct Group {
     rank: usize,
     context: u32,
     state: Mutex<State>,
-    /// All are on this host.
-    is_here: bool,
+    /// Known once all have come.
+    hosts: OnceLock<Hosts>,
 }
 
 #[derive(Debug, Default)]
@@ -69,10 +70,6 @@ impl Group {
             .copied()
             .filter(|member| *member != own)
             .collect();
-        let mut is_here = true;
-        for other in &others {
-            is_here &= !team.board().is_elsewhere(*other)?;
-        }
         Ok(Self {
             team,
             members: members.to_vec(),
@@ -80,7 +77,7 @@ impl Group {
             rank,
             context,
             state: Mutex::default(),
-            is_here,
+            hosts: OnceLock::new(),
         })
     }
 
@@ -94,8 +91,16 @@ impl Group {
         self.members.len()
     }
 
-    pub(crate) fn is_here(&self) -> bool {
-        self.is_here
+    /// Which of them share one. Waits until all have come, so that all find the same.
+    pub(crate) fn hosts(&self) -> Result<&Hosts, Error> {
+        if let Some(hosts) = self.hosts.get() {
+            return Ok(hosts);
+        }
+        self.team.wait_until_known(&self.members)?;
+        let hosts = self.members.iter();
+        let hosts = hosts.map(|member| Ok(self.team.board().host_of(*member)?));
+        let hosts: Vec<u64> = hosts.collect::<Result<_, Error>>()?;
+        Ok(self.hosts.get_or_init(|| Hosts::new(&hosts)))
     }
 
     pub(crate) fn check_root(&self, root: usize) -> Result<(), Error> {

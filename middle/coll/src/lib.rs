@@ -19,12 +19,13 @@
 //! result after two.
 //!
 //! Read on with [`Team`], the processes, and `mailbox`, their messages; [`Group`], some of them in an order, and what they do: `barrier`,
-//! `moving` and `reducing`; `header`, how messages find the call that they are for.
+//! `moving` and `reducing`, and `hosts`, how that is between hosts; `header`, how messages find the call that they are for.
 
 mod barrier;
 mod error;
 mod group;
 mod header;
+mod hosts;
 mod mailbox;
 mod moving;
 mod reducing;

@@ -5,6 +5,7 @@ use bcl_adi::Atomic;
 use crate::error::Error;
 use crate::group::{Call, Group};
 use crate::header::Kind;
+use crate::hosts::Hosts;
 use crate::team::PIECE_BYTES;
 
 /// Up to so many members, and bytes of each, all post theirs and each combines them itself: the result is there after one message, not
@@ -42,8 +43,13 @@ impl Group {
         check(atomic, data.len())?;
         self.call(Kind::Reduce, |call| {
             if self.size() <= EACH_MAX && data.len() <= EACH_MAX_BYTES {
-                call.send_to_others(DATA, data)?;
-                return call.combine(atomic, data);
+                return match self.few_hosts()? {
+                    Some(hosts) => call.combine_by_host(hosts, atomic, data),
+                    None => {
+                        call.send_to_others(DATA, data)?;
+                        call.combine(atomic, data)
+                    }
+                };
             }
             for piece in data.chunks_mut(PIECE_BYTES) {
                 if self.rank() == 0 {
@@ -60,6 +66,20 @@ impl Group {
 }
 
 impl Call<'_> {
+    /// The same, of what comes together from each host.
+    fn combine_by_host(&self, hosts: &Hosts, atomic: Atomic, own: &mut [u8]) -> Result<(), Error> {
+        let len_bytes = own.len();
+        let mut all = vec![0; len_bytes * self.group.size()];
+        self.exchange_by_host(hosts, own, |rank, data| {
+            all[rank * len_bytes..][..len_bytes].copy_from_slice(data);
+        })?;
+        let (result, others) = all.split_at_mut(len_bytes);
+        let others = others.chunks_exact(len_bytes.max(1));
+        others.for_each(|data| atomic.combine(result, data));
+        own.copy_from_slice(result);
+        Ok(())
+    }
+
     /// Of all, the own among them.
     fn combine(&self, atomic: Atomic, own: &mut [u8]) -> Result<(), Error> {
         let len_bytes = own.len();

@@ -93,6 +93,18 @@ impl Team {
         }
     }
 
+    /// Waits until it is known of each of these whether it is there, or has been.
+    pub(crate) fn wait_until_known(&self, members: &[u16]) -> Result<(), Error> {
+        let board = self.board();
+        let nothing = Watch::default();
+        for member in members {
+            while board.life(*member)? == Life::Never {
+                board.wait_for_change(&nothing, Some(ARRIVALS))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Has threads that wait in a call do this again and again: from now on, and as long as the team is there. For who has to keep something
     /// else going, and would else sleep. False if there is something already, which stays.
     ///

@@ -271,13 +271,13 @@ impl Region {
         Ok(self.segment.member(member).0.life)
     }
 
-    /// Whether a member is, or was last, on another host.
+    /// The name of the other host that a member is, or was last, on; 0 for this one, and for one that has never come.
     ///
     /// # Errors
     /// As [`life`](Self::life).
-    pub fn is_elsewhere(&self, member: u16) -> Result<bool, Error> {
+    pub fn host_of(&self, member: u16) -> Result<u64, Error> {
         self.life(member)?;
-        Ok(self.segment.host_of(member) != 0)
+        Ok(self.segment.host_of(member))
     }
 
     /// A member that has come or ended since this process has joined and was told so the last time; `None` if there is none.
