@@ -123,6 +123,14 @@ impl Ledger {
         *processes
     }
 
+    /// A host has the member now. What nobody has whom it hears is not in the log that goes on, however many have it elsewhere.
+    pub fn begin(&mut self, member: u16, hears: impl Fn(usize) -> bool) {
+        let completed = self.completed.get(&member);
+        if completed.is_some_and(|completed| !completed.with.iter().any(|host| hears(*host))) {
+            self.completed.remove(&member);
+        }
+    }
+
     /// All these had this write of a member.
     pub fn complete(&mut self, member: u16, write: Write, with: Vec<usize>) {
         let completed = self.completed.get(&member);

@@ -194,6 +194,13 @@ impl Plan {
         })
     }
 
+    /// Hosts go on, hear each other, and are kept by the same processes.
+    pub fn only_processes_end(&self) -> bool {
+        let is_of_a_process =
+            |upset: &Upset| matches!(upset, Upset::Start(_) | Upset::End(_) | Upset::Join(..));
+        self.upsets.iter().all(|(_, upset)| is_of_a_process(upset))
+    }
+
     fn fill(&mut self, kind: Kind, random: &mut Random) {
         let end_ns = self.writing_ns;
         let is_all = kind == Kind::All;

@@ -274,8 +274,10 @@ impl World {
                 } => {
                     let end = self.ends.get(&member);
                     // Later it may be told of, whatever is missing.
-                    if let Some((last, _)) = end.filter(|(_, at_ns)| self.now_ns < at_ns + HELD_NS)
-                    {
+                    let is_held = |at_ns: u64| {
+                        self.plan.only_processes_end() && self.now_ns < at_ns + HELD_NS
+                    };
+                    if let Some((last, _)) = end.filter(|(_, at_ns)| is_held(*at_ns)) {
                         self.ledger.check_ended(number, member, *last)?;
                     }
                 }
@@ -343,6 +345,11 @@ impl World {
 
     fn claim(&mut self, number: usize, member: u16) -> Result<(), String> {
         let now = Time(self.now_ns);
+        let ids: Vec<_> = self
+            .hosts
+            .iter()
+            .map(|host| Some(host.as_ref()?.id))
+            .collect();
         let Some(host) = &mut self.hosts[number] else {
             return Ok(());
         };
@@ -363,6 +370,9 @@ impl World {
             }
             Claimed::Ours { position, .. } => {
                 host.memory.begin(member, position);
+                let heard = |id| id == host.id || host.mirror.hosts().any(|(known, _)| known == id);
+                self.ledger
+                    .begin(member, |other| ids[other].is_some_and(heard));
                 // Before the first, which has the number 0.
                 let last = Write {
                     process: self.ledger.next_process(member),
