@@ -4,7 +4,7 @@
  *   mpi stream IN_FLIGHT SIZE:COUNT...    2 ranks; MB/s
  *   mpi rate SIZE:COUNT...                2 ranks; messages a second, 64 in flight
  *   mpi pairs SIZE SECONDS                even rank i plays ping-pong with i+1; all messages a second
- *   mpi barrier COUNT                     all ranks; us, as of the next two
+ *   mpi barrier COUNT                     all ranks; us, as of the next three
  *   mpi bcast SIZE:COUNT...               SIZE bytes of one to all, of each rank in turn
  *   mpi allreduce SIZE:COUNT...           SIZE bytes of doubles
  *   mpi alltoall SIZE:COUNT...            SIZE bytes to each */

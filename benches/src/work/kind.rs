@@ -25,8 +25,8 @@ pub enum Kind {
     Streams { size_bytes: usize, in_flight: usize },
     /// A barrier of four processes on two cores; us.
     Barrier,
-    /// A barrier of so many processes of MPI, 2 or 4; us.
-    BarrierOf(usize),
+    /// A barrier of so many processes of MPI; us.
+    BarrierOf(Ranks),
     /// A figure for each of [`SIZES`].
     BySize(Series),
     /// One of testing/mpi/programs, by more processes than cores; seconds.
@@ -44,6 +44,15 @@ pub enum Operation {
     Get,
     /// Adds to the other's word.
     FetchAdd,
+}
+
+/// How many processes of MPI there are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ranks {
+    /// Each spins on a core of its own.
+    Two,
+    /// Each gives way while it waits.
+    Four,
 }
 
 /// What is done at one size after the other.

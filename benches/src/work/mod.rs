@@ -8,7 +8,7 @@ mod network;
 mod node;
 
 pub use compare::Compare;
-pub use kind::{Kind, Operation, Series};
+pub use kind::{Kind, Operation, Ranks, Series};
 
 use crate::subject::Subject;
 

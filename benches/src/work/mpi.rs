@@ -2,7 +2,7 @@
 
 use super::Compare::{AtLeast, AtMost, Below};
 use super::Reference::Best;
-use super::{Kind, Mark, Reference, Series, Wire, Work, mark};
+use super::{Kind, Mark, Ranks, Reference, Series, Wire, Work, mark};
 use crate::subject::Subject::{
     self, Bcl, DebianOpenMpiOnBcl, DebianOpenMpiOnTcp, MpichOnBcl, MpichOnTcp, MpichOwn,
     MpichWithColl, OpenMpiOnBcl, OpenMpiOnUcx, OpenMpiOwn,
@@ -143,23 +143,28 @@ pub const WORKS: &[Work] = &[
         subjects: BETWEEN_HOSTS,
         marks: &[mark("2x tcp", AtLeast, 2.0, Best(&[MpichOnTcp]))],
     },
-    barrier("mpi-node-barrier-2", "MPICH, node: barrier of 2", 2, None),
+    barrier(
+        "mpi-node-barrier-2",
+        "MPICH, node: barrier of 2",
+        Ranks::Two,
+        None,
+    ),
     barrier(
         "mpi-node-barrier-4",
         "MPICH, node: barrier of 4 on two cores",
-        4,
+        Ranks::Four,
         None,
     ),
     barrier(
         "mpi-hosts-barrier-2",
         "MPICH, 2 hosts: barrier",
-        2,
+        Ranks::Two,
         Some(WIRE),
     ),
     barrier(
         "mpi-hosts-barrier-4",
         "MPICH, 2 hosts x 2: barrier",
-        4,
+        Ranks::Four,
         Some(WIRE),
     ),
     Work {
@@ -270,7 +275,7 @@ const fn collective(
 const fn barrier(
     name: &'static str,
     title: &'static str,
-    ranks: usize,
+    ranks: Ranks,
     wire: Option<Wire>,
 ) -> Work {
     Work {

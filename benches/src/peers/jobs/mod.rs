@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::cores::Cores;
 use crate::effort::Effort;
 use crate::error::Result;
-use crate::work::{Kind, Series, Work};
+use crate::work::{Kind, Ranks, Series, Work};
 use hpcc::Hpcc;
 use programs::Programs;
 use with::Job;
@@ -72,7 +72,6 @@ impl Jobs {
                 Ok(per_s.iter().map(|rate| rate / 1e6).collect())
             }
             Kind::BarrierOf(ranks) => {
-                let ranks = if ranks == 2 { Ranks::Two } else { Ranks::Four };
                 let count = [effort.iterations(work.kind).to_string()];
                 self.bench(&job, ranks, &["barrier"], &count)
             }
@@ -107,11 +106,4 @@ impl Jobs {
         };
         with::figures(&command, &output, steps.len())
     }
-}
-
-/// How many processes a measurement takes.
-#[derive(Clone, Copy)]
-enum Ranks {
-    Two,
-    Four,
 }

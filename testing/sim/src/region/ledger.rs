@@ -123,10 +123,13 @@ impl Ledger {
         *processes
     }
 
-    /// A host has the member now. What nobody has whom it hears is not in the log that goes on, however many have it elsewhere.
-    pub fn begin(&mut self, member: u16, hears: impl Fn(usize) -> bool) {
+    /// A host has the member now, and hears these, itself among them. What none of them has is not in the log that goes on, however many
+    /// have it elsewhere.
+    pub fn begin(&mut self, member: u16, heard: &[usize]) {
         let completed = self.completed.get(&member);
-        if completed.is_some_and(|completed| !completed.with.iter().any(|host| hears(*host))) {
+        if completed
+            .is_some_and(|completed| !completed.with.iter().any(|host| heard.contains(host)))
+        {
             self.completed.remove(&member);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bcl_mirror::{Claimed, Event, Outgoing};
+use bcl_mirror::{Claimed, Event, HostId, Outgoing};
 use bcl_types::{Random, Time};
 
 use super::host::{Host, Member, address, group_address};
@@ -333,23 +333,14 @@ impl World {
         };
         let followers: Vec<_> = host.mirror.followers(member).collect();
         if *written > 0 && followers.iter().all(|(_, have)| have >= written) {
-            let numbers = self.hosts.iter().enumerate();
-            let with = numbers.filter_map(|(other, host)| {
-                let id = host.as_ref()?.id;
-                let follows = followers.iter().any(|(follower, _)| *follower == id);
-                (other == number || follows).then_some(other)
-            });
-            self.ledger.complete(member, *last, with.collect());
+            let follows = |id| followers.iter().any(|(follower, _)| *follower == id);
+            let with = numbers(&self.hosts, |id| id == host.id || follows(id));
+            self.ledger.complete(member, *last, with);
         }
     }
 
     fn claim(&mut self, number: usize, member: u16) -> Result<(), String> {
         let now = Time(self.now_ns);
-        let ids: Vec<_> = self
-            .hosts
-            .iter()
-            .map(|host| Some(host.as_ref()?.id))
-            .collect();
         let Some(host) = &mut self.hosts[number] else {
             return Ok(());
         };
@@ -370,9 +361,6 @@ impl World {
             }
             Claimed::Ours { position, .. } => {
                 host.memory.begin(member, position);
-                let heard = |id| id == host.id || host.mirror.hosts().any(|(known, _)| known == id);
-                self.ledger
-                    .begin(member, |other| ids[other].is_some_and(heard));
                 // Before the first, which has the number 0.
                 let last = Write {
                     process: self.ledger.next_process(member),
@@ -380,6 +368,10 @@ impl World {
                 };
                 let written = 0;
                 host.members.insert(member, Member::In { last, written });
+                let own = host.id;
+                let others: Vec<_> = host.mirror.hosts().map(|(id, _)| id).collect();
+                let heard = numbers(&self.hosts, |id| id == own || others.contains(&id));
+                self.ledger.begin(member, &heard);
                 self.schedule.add(self.now_ns, Step::Write(number, member));
             }
         }
@@ -508,4 +500,12 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Those of the hosts that are there of which this is so.
+fn numbers(hosts: &[Option<Host>], is_so: impl Fn(HostId) -> bool) -> Vec<usize> {
+    let there = hosts.iter().enumerate();
+    there
+        .filter_map(|(number, host)| is_so(host.as_ref()?.id).then_some(number))
+        .collect()
 }
