@@ -3,7 +3,6 @@
 use crate::error::Error;
 use crate::group::{Call, Group};
 use crate::header::Kind;
-use crate::hosts::EACH_HOST_MAX;
 
 /// Up to so many members one hears from all sooner than all exchange messages in rounds, each with half a round trip.
 const ONE_HEARS_MAX: usize = 16;
@@ -42,12 +41,14 @@ impl Group {
 
     /// Between hosts a post is a packet to all of them: few are better than many.
     fn barrier_way(&self) -> Result<BarrierWay, Error> {
-        let size = self.size();
-        Ok(match self.hosts()?.number() {
-            _ if size <= 2 => BarrierWay::Dissemination,
-            2..=EACH_HOST_MAX => BarrierWay::Hosts,
-            0..=1 if size > ONE_HEARS_MAX => BarrierWay::Dissemination,
-            _ => BarrierWay::Coordinator,
+        if self.size() <= 2 {
+            return Ok(BarrierWay::Dissemination);
+        }
+        let is_large = self.size() > ONE_HEARS_MAX;
+        Ok(match self.few_hosts()? {
+            Some(_) => BarrierWay::Hosts,
+            None if is_large && self.hosts()?.number() == 1 => BarrierWay::Dissemination,
+            None => BarrierWay::Coordinator,
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::group::{Call, Group};
 
 /// So many hosts tell each other directly.
-pub const EACH_HOST_MAX: usize = 8;
+const EACH_HOST_MAX: usize = 8;
 
 /// The hosts of a group, in the order of the ranks of their first members.
 #[derive(Debug)]
@@ -30,6 +30,12 @@ impl Hosts {
     pub fn number(&self) -> usize {
         self.ranks.len()
     }
+
+    /// The ranks of the host that this one is on.
+    fn beside(&self, rank: usize) -> &[usize] {
+        let host = self.ranks.iter().find(|ranks| ranks.contains(&rank));
+        host.map_or(&[], |ranks| ranks)
+    }
 }
 
 /// Steps of a call that goes by hosts: to the first of a host; from that to all.
@@ -45,19 +51,19 @@ impl Call<'_> {
         mut use_it: impl FnMut(usize, &[u8]),
     ) -> Result<(), Error> {
         let (rank, len_bytes) = (self.group.rank(), own.len());
-        for ranks in &hosts.ranks {
-            if rank == ranks[0] {
+        let ranks = hosts.beside(rank);
+        match ranks {
+            [first, others @ ..] if *first == rank => {
                 let mut all = own.to_vec();
-                for other in &ranks[1..] {
+                for other in others {
                     self.receive_with(*other, TO_FIRST, len_bytes, |data| all.extend(data))?;
                 }
                 self.send_to_others(TO_ALL, &all)?;
                 give_out(ranks, len_bytes, &all, &mut use_it);
-            } else if ranks.contains(&rank) {
-                self.send(ranks[0], TO_FIRST, own)?;
             }
+            [first, ..] => self.send(*first, TO_FIRST, own)?,
+            [] => {}
         }
-        // Not in the loop above: who waits for another host has told it before.
         for ranks in hosts.ranks.iter().filter(|ranks| ranks[0] != rank) {
             self.receive_with(ranks[0], TO_ALL, len_bytes * ranks.len(), |all| {
                 give_out(ranks, len_bytes, all, &mut use_it);

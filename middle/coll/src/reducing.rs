@@ -66,20 +66,6 @@ impl Group {
 }
 
 impl Call<'_> {
-    /// The same, of what comes together from each host.
-    fn combine_by_host(&self, hosts: &Hosts, atomic: Atomic, own: &mut [u8]) -> Result<(), Error> {
-        let len_bytes = own.len();
-        let mut all = vec![0; len_bytes * self.group.size()];
-        self.exchange_by_host(hosts, own, |rank, data| {
-            all[rank * len_bytes..][..len_bytes].copy_from_slice(data);
-        })?;
-        let (result, others) = all.split_at_mut(len_bytes);
-        let others = others.chunks_exact(len_bytes.max(1));
-        others.for_each(|data| atomic.combine(result, data));
-        own.copy_from_slice(result);
-        Ok(())
-    }
-
     /// Of all, the own among them.
     fn combine(&self, atomic: Atomic, own: &mut [u8]) -> Result<(), Error> {
         let len_bytes = own.len();
@@ -95,6 +81,19 @@ impl Call<'_> {
             }
         }
         own.copy_from_slice(&result);
+        Ok(())
+    }
+    /// The same, of what comes together from each host.
+    fn combine_by_host(&self, hosts: &Hosts, atomic: Atomic, own: &mut [u8]) -> Result<(), Error> {
+        let len_bytes = own.len();
+        let mut all = vec![0; len_bytes * self.group.size()];
+        self.exchange_by_host(hosts, own, |rank, data| {
+            all[rank * len_bytes..][..len_bytes].copy_from_slice(data);
+        })?;
+        let (result, others) = all.split_at_mut(len_bytes);
+        let others = others.chunks_exact(len_bytes.max(1));
+        others.for_each(|data| atomic.combine(result, data));
+        own.copy_from_slice(result);
         Ok(())
     }
 }

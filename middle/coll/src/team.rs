@@ -74,35 +74,39 @@ impl Team {
     /// # Errors
     /// [`Error::Board`] if one of them has ended.
     pub fn wait_for_all(&self, timeout: Option<Duration>) -> Result<bool, Error> {
-        let board = self.board();
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let nothing = Watch::default();
-        loop {
-            let mut are_there = true;
-            for member in 0..self.members() {
-                match board.life(member)? {
-                    Life::There => {}
-                    Life::Gone(cause) => return Err(BoardError::Gone { member, cause }.into()),
-                    _ => are_there = false,
-                }
-            }
-            if are_there || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ok(are_there);
-            }
-            board.wait_for_change(&nothing, Some(ARRIVALS))?;
-        }
+        self.wait_for_lives(0..self.members(), timeout, |member, life| match life {
+            Life::Gone(cause) => Err(BoardError::Gone { member, cause }.into()),
+            life => Ok(life == Life::There),
+        })
     }
 
     /// Waits until it is known of each of these whether it is there, or has been.
     pub(crate) fn wait_until_known(&self, members: &[u16]) -> Result<(), Error> {
-        let board = self.board();
-        let nothing = Watch::default();
-        for member in members {
-            while board.life(*member)? == Life::Never {
-                board.wait_for_change(&nothing, Some(ARRIVALS))?;
-            }
-        }
+        let members = members.iter().copied();
+        self.wait_for_lives(members, None, |_, life| Ok(life != Life::Never))?;
         Ok(())
+    }
+
+    /// Waits until it is so of each of these; false if it is not, within the time.
+    fn wait_for_lives(
+        &self,
+        members: impl Iterator<Item = u16> + Clone,
+        timeout: Option<Duration>,
+        is_so: impl Fn(u16, Life) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let board = self.board();
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let nothing = Watch::default();
+        loop {
+            let mut are_all = true;
+            for member in members.clone() {
+                are_all &= is_so(member, board.life(member)?)?;
+            }
+            if are_all || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(are_all);
+            }
+            board.wait_for_change(&nothing, Some(ARRIVALS))?;
+        }
     }
 
     /// Has threads that wait in a call do this again and again: from now on, and as long as the team is there. For who has to keep something
