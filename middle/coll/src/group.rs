@@ -96,7 +96,7 @@ impl Group {
         if let Some(hosts) = self.hosts.get() {
             return Ok(hosts);
         }
-        self.team.wait_until_known(&self.members)?;
+        self.team.wait_until_known(&self.members, self.context)?;
         let hosts = self.members.iter();
         let hosts = hosts.map(|member| Ok(self.team.board().host_of(*member)?));
         let hosts: Vec<u64> = hosts.collect::<Result<_, Error>>()?;

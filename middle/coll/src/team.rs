@@ -80,10 +80,17 @@ impl Team {
         })
     }
 
-    /// Waits until it is known of each of these whether it is there, or has been.
-    pub(crate) fn wait_until_known(&self, members: &[u16]) -> Result<(), Error> {
+    /// Waits until it is known of each member of a group whether it is there, or has been.
+    pub(crate) fn wait_until_known(&self, members: &[u16], context: u32) -> Result<(), Error> {
         let members = members.iter().copied();
-        self.wait_for_lives(members, None, |_, life| Ok(life != Life::Never))?;
+        self.wait_for_lives(members, None, |_, life| {
+            if life == Life::Never {
+                let mut mailbox = self.mailbox();
+                mailbox.drain(self.board())?;
+                check_whole(&mailbox, context)?;
+            }
+            Ok(life != Life::Never)
+        })?;
         Ok(())
     }
 
@@ -105,7 +112,13 @@ impl Team {
             if are_all || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(are_all);
             }
-            board.wait_for_change(&nothing, Some(ARRIVALS))?;
+            let meanwhile = self.inside.meanwhile.get();
+            let pause = meanwhile.map_or(ARRIVALS, |_| MEANWHILE.1);
+            if !board.wait_for_change(&nothing, Some(pause))?
+                && let Some(meanwhile) = meanwhile
+            {
+                (meanwhile.0)();
+            }
         }
     }
 

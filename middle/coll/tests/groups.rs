@@ -1,6 +1,6 @@
 //! Members of one process, each a thread: what they do together is compared with what it should be.
 
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -329,6 +329,30 @@ fn all_are_waited_for() {
     });
     let gone = first.wait_for_all(soon).unwrap_err();
     assert!(gone.to_string().starts_with("member 1 has ended"), "{gone}");
+}
+
+/// Of three members the last never comes.
+#[test]
+fn who_waits_for_one_that_has_not_come_does_something_else_and_hears_that_a_call_has_failed() {
+    let world = World::new();
+    let (one, other) = (world.join(0, 3), world.join(1, 3));
+    let done = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&done);
+    assert!(other.do_while_waiting(move || *counted.lock().unwrap() += 1));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let all = other.everybody().unwrap();
+            all.broadcast(1, &mut [0; 3]).unwrap();
+            let error = all.barrier().unwrap_err();
+            assert!(matches!(error, Error::Broken { by: 0, .. }), "{error}");
+        });
+        while *done.lock().unwrap() < 20 {
+            thread::yield_now();
+        }
+        let all = one.everybody().unwrap();
+        let error = all.broadcast(1, &mut [0; 5]).unwrap_err();
+        assert!(matches!(error, Error::Mismatch { .. }), "{error}");
+    });
 }
 
 #[test]
