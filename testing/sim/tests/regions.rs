@@ -65,6 +65,11 @@ const ONCE_WRONG: &[(Kind, u64, &str)] = &[
         421,
         "a process became a member where nobody knew of an earlier one, whose log had the later epoch by chance",
     ),
+    (
+        Kind::All,
+        92,
+        "a process lost its place to one that had ended, on a host that had not been heard, and had the later epoch by chance",
+    ),
 ];
 
 /// What is wrong with a world, if anything is.

@@ -97,7 +97,7 @@ impl Mirror {
         some_in_turn(haves.collect(), room, &mut self.have_next)
     }
 
-    pub(crate) fn on_beat(&mut self, header: &Header, payload: &[u8]) {
+    pub(crate) fn on_beat(&mut self, header: &Header, payload: &[u8], memory: &impl Memory) {
         let now = self.now;
         let Some(peer) = self.peers.get_mut(&header.host) else {
             return;
@@ -112,12 +112,12 @@ impl Mirror {
                 host: header.host,
                 ended: NonZeroU32::new(get_u32(entry, 4)),
             };
-            self.on_member(get_u16(entry, 0), owner, get_u64(entry, 16));
+            self.on_member(get_u16(entry, 0), owner, get_u64(entry, 16), memory);
         }
     }
 
-    /// A host says that a member is there.
-    fn on_member(&mut self, member: u16, said: Owner, head: u64) {
+    /// A host says that a member is there, or was last.
+    fn on_member(&mut self, member: u16, said: Owner, head: u64, memory: &impl Memory) {
         let Some(stream) = self.streams.get_mut(usize::from(member)) else {
             return;
         };
@@ -137,6 +137,10 @@ impl Mirror {
         });
         if (said.epoch, said.host) < known {
             return;
+        }
+        if said.ended.is_some() && stream.lives_here() {
+            // Who has ended takes nobody's place.
+            return self.is_outdone(member, said.epoch, memory);
         }
         self.end_now(member);
         let stream = &mut self.streams[usize::from(member)];

@@ -161,7 +161,7 @@ impl Mirror {
             Kind::Confirm => self.on_confirm(from, &header),
             Kind::Refuse => self.on_refuse(&header, payload),
             _ if !is_known => self.on_stranger(from, &header),
-            Kind::Beat => self.on_beat(&header, payload),
+            Kind::Beat => self.on_beat(&header, payload, memory),
             Kind::Have => self.on_have(&header, payload, memory),
             Kind::Follow => self.on_follow(&header, payload, memory),
             Kind::Start => self.on_start(&header, payload, memory),

@@ -157,6 +157,11 @@ impl Stream {
         self.owner.is_some_and(|owner| owner.host == host)
     }
 
+    /// Whether its member is a process of this host.
+    pub fn lives_here(&self) -> bool {
+        self.sending.is_some() && self.owner.is_some_and(|owner| owner.ended.is_none())
+    }
+
     /// Whether what the member wrote last may still come.
     pub fn is_ending(&self, now: Time) -> bool {
         let is_to_come = self.follow.source.is_some() && !self.is_broken;

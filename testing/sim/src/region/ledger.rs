@@ -29,8 +29,8 @@ pub struct Write {
 #[derive(Debug, Default)]
 pub struct Ledger {
     seen: BTreeMap<(usize, u16), Seen>,
-    /// By member: what all others had.
-    completed: BTreeMap<u16, Completed>,
+    /// By member, and which process of it: what all others had.
+    completed: BTreeMap<(u16, u32), Completed>,
     /// By member: how many processes it has been.
     processes: BTreeMap<u16, u32>,
     pub frames: u64,
@@ -46,7 +46,8 @@ struct Seen {
 /// Who had it.
 #[derive(Debug)]
 struct Completed {
-    write: Write,
+    /// Its last such write.
+    number: u32,
     /// As long as one of these is there, it is not lost.
     with: Vec<usize>,
 }
@@ -126,19 +127,24 @@ impl Ledger {
     /// A host has the member now, and hears these, itself among them. What none of them has is not in the log that goes on, however many
     /// have it elsewhere.
     pub fn begin(&mut self, member: u16, heard: &[usize]) {
-        let completed = self.completed.get(&member);
-        if completed
-            .is_some_and(|completed| !completed.with.iter().any(|host| heard.contains(host)))
-        {
-            self.completed.remove(&member);
-        }
+        let is_heard =
+            |completed: &Completed| completed.with.iter().any(|host| heard.contains(host));
+        self.completed
+            .retain(|(of, _), completed| *of != member || is_heard(completed));
+    }
+
+    /// A process has lost its place to one that was the member where it was not heard: its log is given up.
+    pub fn usurp(&mut self, member: u16, process: u32) {
+        self.completed.remove(&(member, process));
     }
 
     /// All these had this write of a member.
     pub fn complete(&mut self, member: u16, write: Write, with: Vec<usize>) {
-        let completed = self.completed.get(&member);
-        if completed.is_none_or(|completed| completed.write < write) {
-            self.completed.insert(member, Completed { write, with });
+        let Write { process, number } = write;
+        let completed = self.completed.get(&(member, process));
+        if completed.is_none_or(|completed| completed.number < number) {
+            let completed = Completed { number, with };
+            self.completed.insert((member, process), completed);
         }
     }
 
@@ -221,16 +227,17 @@ impl Ledger {
 
     /// At the end a host must have seen all that was complete, unless it came with the region.
     pub fn check_end(&self, host: usize) -> Result<(), String> {
-        for (member, completed) in &self.completed {
+        for ((member, process), completed) in &self.completed {
+            let (process, number) = (*process, completed.number);
             let seen = self.seen.get(&(host, *member)).copied().unwrap_or_default();
             // What came with the region nobody has counted.
             let is_missing = match seen.last {
-                Some(last) => !seen.has_skipped && last < completed.write,
+                Some(last) => !seen.has_skipped && last < Write { process, number },
                 None => completed.with.contains(&host),
             };
             if is_missing {
                 return Err(format!(
-                    "host {host} has {:?} of member {member}, and {completed:?}",
+                    "host {host} has {:?} of member {member}, and of process {process} {completed:?}",
                     seen.last
                 ));
             }

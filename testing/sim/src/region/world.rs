@@ -265,7 +265,9 @@ impl World {
         while let Some(event) = host.mirror.poll_event() {
             match event {
                 Event::Usurped { member, .. } => {
-                    host.members.remove(&member);
+                    if let Some(Member::In { last, .. }) = host.members.remove(&member) {
+                        self.ledger.usurp(member, last.process);
+                    }
                 }
                 Event::MemberGone {
                     member,
