@@ -18,7 +18,8 @@ mod link;
 mod record;
 mod routes;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 
 use bcl_types::Random;
 
@@ -75,6 +76,8 @@ struct Packet {
     datagram: Datagram,
     route: Route,
     hops_done: usize,
+    /// The switch sends it on to all these.
+    then: Option<Rc<[SocketAddr]>>,
 }
 
 impl Network {
@@ -145,6 +148,28 @@ impl Network {
         let (from, to) = (datagram.from.ip(), datagram.to.ip());
         match self.routes.find(host, from, to) {
             Ok(route) => self.hop(now_ns, Box::new(Packet::at_start(datagram, route))),
+            Err(fate) => self.note(now_ns, fate, &datagram),
+        }
+    }
+
+    /// A process of `host` sends a datagram to a multicast group, which these have joined: it goes over the uplink once.
+    pub fn send_to_group(
+        &mut self,
+        now_ns: u64,
+        host: HostId,
+        datagram: Datagram,
+        hearers: Rc<[SocketAddr]>,
+    ) {
+        self.note(now_ns, Fate::Sent, &datagram);
+        match self.routes.to_switch(host, datagram.from.ip()) {
+            Ok(route) => {
+                let then = Some(hearers);
+                let packet = Packet {
+                    then,
+                    ..Packet::at_start(datagram, route)
+                };
+                self.hop(now_ns, Box::new(packet));
+            }
             Err(fate) => self.note(now_ns, fate, &datagram),
         }
     }
@@ -284,9 +309,30 @@ impl Network {
             .add(held_to_ns.unwrap_or(arrival_ns), Step::Hop(packet));
     }
 
-    /// A packet has come to the card of a host.
+    /// A packet has come to the card of a host, or to a switch that sends it on to many.
     fn arrive(&mut self, now_ns: u64, packet: Packet) {
-        self.receive(now_ns, packet.route.host(), packet.datagram);
+        let (from, host) = (packet.datagram.from.ip(), packet.route.host());
+        let Some(hearers) = &packet.then else {
+            return self.receive(now_ns, host, packet.datagram);
+        };
+        for to in hearers.iter() {
+            let to = *to;
+            let datagram = Datagram {
+                to,
+                ..packet.datagram.clone()
+            };
+            match self.routes.find(host, from, to.ip()) {
+                Ok(route) => {
+                    let hops_done = packet.hops_done;
+                    let packet = Packet {
+                        hops_done,
+                        ..Packet::at_start(datagram, route)
+                    };
+                    self.hop(now_ns, Box::new(packet));
+                }
+                Err(fate) => self.note(now_ns, fate, &datagram),
+            }
+        }
     }
 
     /// A datagram goes to the socket of a host.
@@ -337,12 +383,13 @@ impl Packet {
             datagram,
             route,
             hops_done: 0,
+            then: None,
         }
     }
 
-    /// Whether it has passed all its links.
+    /// Whether it has passed all its links, to a host.
     fn is_there(&self) -> bool {
-        self.hops_done >= self.route.links().len()
+        self.then.is_none() && self.hops_done >= self.route.links().len()
     }
 
     fn copy(&self) -> Box<Self> {
@@ -350,6 +397,7 @@ impl Packet {
             datagram: self.datagram.clone(),
             route: self.route,
             hops_done: self.hops_done,
+            then: self.then.clone(),
         })
     }
 }

@@ -155,6 +155,17 @@ impl Routes {
         })
     }
 
+    /// The way of what a process of `host` sends to the switch, to be sent on by that.
+    pub(super) fn to_switch(&self, host: HostId, from: IpAddr) -> Result<Route, Fate> {
+        let source = self.card(from).filter(|card| card.host == host);
+        let source = source.ok_or(Fate::NoSuchAddress)?;
+        Ok(Route {
+            links: [source.up; 3],
+            len: 1,
+            host,
+        })
+    }
+
     /// The way of a packet that a stranger puts on the last link.
     pub(super) fn last_leg(&self, to: IpAddr) -> Result<Route, Fate> {
         let target = self.card(to).ok_or(Fate::NoSuchAddress)?;

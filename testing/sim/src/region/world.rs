@@ -245,17 +245,15 @@ impl World {
             }
             self.packets += self.out.to.len() as u64;
             for to in &self.out.to {
-                let hearers = self
-                    .plan
-                    .hearers(self.now_ns)
-                    .filter(|other| *other != number);
-                let to: Vec<_> = match *to == group_address() {
-                    true => hearers.map(address).collect(),
-                    false => vec![*to],
-                };
-                for to in to {
-                    let datagram = Datagram::new(from, to, self.out.bytes.clone());
-                    self.network.send(self.now_ns, NetHost(number), datagram);
+                let datagram = Datagram::new(from, *to, self.out.bytes.clone());
+                let (now_ns, host) = (self.now_ns, NetHost(number));
+                if *to == group_address() {
+                    let hearers = self.plan.hearers(now_ns);
+                    let others = hearers.filter(|other| *other != number);
+                    let others = others.map(address).collect();
+                    self.network.send_to_group(now_ns, host, datagram, others);
+                } else {
+                    self.network.send(now_ns, host, datagram);
                 }
             }
         }
