@@ -119,21 +119,25 @@ impl Mirror {
         let Some(owner) = stream.owner.filter(|owner| owner.host != self.config.host) else {
             return;
         };
-        let mut payload = status_bytes(self.config.host, have).to_vec();
-        for child in self.children(owner.host) {
-            let had = self.peers[&child].hads[usize::from(member)];
-            if had.epoch == epoch {
-                payload.extend_from_slice(&status_bytes(child, had.have));
-            }
-        }
+        let below = self.below(owner.host).filter_map(|host| {
+            let had = self.peers[&host].hads[usize::from(member)];
+            (had.epoch == epoch).then_some((host, had.have))
+        });
+        let own = (self.config.host, have);
+        let entries = [own].into_iter().chain(below);
+        let entries: Vec<_> = entries
+            .map(|(host, have)| status_bytes(host, have))
+            .collect();
         let parent = self.parent(owner.host);
         let header = Header {
             member,
             epoch,
             ..self.header_to(Kind::Status, parent)
         };
-        self.counts.statuses += 1;
-        self.send_to(parent, header, &payload);
+        for some in entries.chunks(self.config.payload_bytes / STATUS_BYTES) {
+            self.counts.statuses += 1;
+            self.send_to(parent, header, some.as_flattened());
+        }
     }
 
     pub(crate) fn on_status(&mut self, header: &Header, payload: &[u8], memory: &impl Memory) {

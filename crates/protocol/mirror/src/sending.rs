@@ -45,6 +45,8 @@ pub(crate) struct Sending {
     /// Smoothed time until all have something.
     round_trip: Option<Span>,
     resend: Retry,
+    /// So much was sent when that began.
+    resend_below: u64,
 }
 
 impl Sending {
@@ -61,6 +63,7 @@ impl Sending {
             timed: None,
             round_trip: None,
             resend: Retry::default(),
+            resend_below: position,
         }
     }
 
@@ -72,6 +75,12 @@ impl Sending {
     fn patience(&self) -> Span {
         let patience = self.round_trip.map_or(FIRST_PATIENCE, |span| span.times(4));
         patience.max(LEAST_PATIENCE)
+    }
+
+    /// What was sent up to now is to be acknowledged in time.
+    fn expect_answers(&mut self, now: Time) {
+        self.resend.start(now + self.patience());
+        self.resend_below = self.sent;
     }
 
     /// All who follow have come so far.
@@ -93,7 +102,7 @@ impl Sending {
         }
         self.resend.stop();
         if self.is_awaited() {
-            self.resend.start(now + self.patience());
+            self.expect_answers(now);
         }
     }
 }
@@ -194,7 +203,7 @@ impl Mirror {
             sending.timed = Some((end, now));
         }
         if sending.resend.due.is_none() {
-            sending.resend.start(now + sending.patience());
+            sending.expect_answers(now);
         }
         let due = sending.resend.due;
         let mut flags = if is_asking { flags::ACK_NOW } else { 0 };
@@ -253,13 +262,14 @@ impl Mirror {
         sending.resend.again(now, first, LONGEST);
         sending.timed = None;
         let (sent, due) = (sending.sent, sending.resend.due);
+        let below = std::mem::replace(&mut sending.resend_below, sent);
         self.wake_at_any(due);
         let late: Vec<Repair> = self
             .peers
             .iter()
             .filter_map(|(host, peer)| {
                 let had = peer.hads[usize::from(member)];
-                let is_late = had.follows_in(epoch) && had.have < sent;
+                let is_late = had.follows_in(epoch) && had.have < below;
                 is_late.then(|| Repair {
                     to: *host,
                     member,

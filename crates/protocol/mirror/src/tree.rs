@@ -27,6 +27,20 @@ impl Mirror {
             .map(move |place| self.hosts[(place + root) % self.hosts.len()])
     }
 
+    /// Those, then whom they reach, and so on.
+    pub(crate) fn below(&self, root: HostId) -> impl Iterator<Item = HostId> + '_ {
+        let (root, place) = self.places_in_tree(root);
+        let fan_out = self.config.fan_out;
+        let further = move |(first, last): &(usize, usize)| {
+            Some((first * fan_out + 1, last * fan_out + fan_out))
+        };
+        let number = self.hosts.len();
+        std::iter::successors(further(&(place, place)), further)
+            .take_while(move |(first, _)| *first < number)
+            .flat_map(move |(first, last)| first..number.min(last + 1))
+            .map(move |place| self.hosts[(place + root) % number])
+    }
+
     pub(crate) fn addresses_of_children(
         &self,
         root: HostId,
@@ -108,6 +122,33 @@ mod tests {
             }
             let children = all.iter().map(|mirror| mirror.children(HostId(1)).count());
             assert_eq!(children.sum::<usize>() as u64, hosts - 1);
+        }
+    }
+
+    #[test]
+    fn below_a_host_are_its_children_and_all_below_them() {
+        for (hosts, fan_out) in [(1, 2), (5, 1), (23, 3), (40, 16), (300, 16)] {
+            let all: Vec<Mirror> = (1..=hosts)
+                .map(|host| mirror(host, hosts, fan_out))
+                .collect();
+            let root = HostId(hosts.div_ceil(2));
+            for mirror in &all {
+                let mut below: Vec<HostId> = mirror.below(root).collect();
+                let children: Vec<HostId> = mirror.children(root).collect();
+                assert!(below.starts_with(&children));
+                let of_children = children
+                    .iter()
+                    .flat_map(|child| all[child.0 as usize - 1].below(root));
+                let mut expected: Vec<HostId> =
+                    children.iter().copied().chain(of_children).collect();
+                below.sort_unstable();
+                expected.sort_unstable();
+                assert_eq!(below, expected);
+            }
+            assert_eq!(
+                all[root.0 as usize - 1].below(root).count() as u64,
+                hosts - 1
+            );
         }
     }
 }
