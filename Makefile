@@ -129,6 +129,9 @@ bench-mpi: build bootstrap-mpi ## MPI libraries on BCL, on TCP and on shared mem
 	@$(MAKE) --silent mpi-provider mpi-collectives
 	scripts/own-network $(BUILT)/bcl-bench mpi --out $(TARGET)/bench --libraries $(TARGET)/mpi
 
+bench-sim: bootstrap-build ## broadcasts and barriers of up to 1,024 simulated hosts, over reflective memory and by trees of messages; ten minutes
+	cargo run --package bcl-sim --release --locked --quiet -- --collectives 1024
+
 fmt: bootstrap-ci ## formats the code
 	cargo fmt --all
 	cargo fmt --manifest-path fuzz/Cargo.toml

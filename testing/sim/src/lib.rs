@@ -12,7 +12,9 @@
 //! - [`TaggedPort`]: tagged messages (`bcl-adi`) over the same, with a program of its own.
 //! - [`region`]: worlds of another kind, whose hosts have a region of reflective memory.
 //! - [`World`]: all of it together.
+//! - [`collective`]: what broadcasts and barriers of many hosts take.
 
+pub mod collective;
 pub mod net;
 pub mod oracle;
 pub mod party;

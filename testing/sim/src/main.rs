@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bcl_sim::net::{Datagram, Fate};
 use bcl_sim::party::Party;
-use bcl_sim::region;
 use bcl_sim::{KINDS, Plan, Report, SimPort, TaggedPort, World, Wrong};
+use bcl_sim::{collective, region};
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
@@ -42,6 +42,10 @@ struct Options {
     /// Worlds of hosts with a region of reflective memory instead of ports.
     #[arg(long)]
     regions: bool,
+    /// Print what broadcasts and barriers of up to so many hosts take and send, over regions and by messages; worlds are left alone. 1,024
+    /// hosts take minutes.
+    #[arg(long, value_name = "HOSTS", exclusive = true)]
+    collectives: Option<usize>,
     /// Print a time line: what programs ask for and are told, and what becomes of each packet.
     #[arg(long)]
     trace: bool,
@@ -49,6 +53,9 @@ struct Options {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    if let Some(most_hosts) = options.collectives {
+        return show_collectives(most_hosts);
+    }
     let begun = Instant::now();
     let goes_on = |run: u64| match options.seconds {
         Some(seconds) => begun.elapsed() < Duration::from_secs(seconds),
@@ -81,6 +88,19 @@ fn main() -> ExitCode {
         begun.elapsed().as_secs()
     ));
     ExitCode::from(u8::from(wrong > 0))
+}
+
+fn show_collectives(most_hosts: usize) -> ExitCode {
+    match collective::table(most_hosts) {
+        Ok(table) => {
+            line(&table);
+            ExitCode::SUCCESS
+        }
+        Err(what) => {
+            line(&what);
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn all_kinds() -> impl Iterator<Item = &'static str> {

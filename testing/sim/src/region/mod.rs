@@ -8,5 +8,8 @@ mod memory;
 mod plan;
 mod world;
 
+pub(crate) use host::{address, group_address};
+pub(crate) use ledger::Applied;
+pub(crate) use memory::HostMemory;
 pub use plan::{Kind, Plan};
 pub use world::{Outcome, World};
