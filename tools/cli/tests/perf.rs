@@ -165,6 +165,15 @@ fn a_billboard_is_measured_and_drawn() {
 }
 
 #[test]
+fn of_a_billboard_only_what_is_wanted_is_measured() {
+    let node = Node::new();
+    let words = "perf bbp --members 2 --json --size 8 --iterations 20 --what barrier,multicast";
+    let lines = lines(&node, &words.split(' ').collect::<Vec<_>>());
+    let whats: Vec<_> = lines.iter().map(|line| line["what"].as_str()).collect();
+    assert_eq!(whats, [Some("multicast"), Some("barrier")]);
+}
+
+#[test]
 fn a_ctrl_c_ends_both_processes_and_leaves_no_names() {
     for ending in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let node = Node::new();

@@ -62,6 +62,11 @@ fn each_member_of_a_billboard_has_a_host() {
     for line in lines.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         assert_eq!(line["hosts"], 4);
+        let is_heard = ["message", "multicast"].contains(&line["what"].as_str().unwrap());
+        match line["delivered_us_p50"].as_f64() {
+            Some(us) => assert!(is_heard && us > 0.0 && us < 1e6, "{line}"),
+            None => assert!(!is_heard, "{line}"),
+        }
     }
     assert!(node.names().is_empty());
 }

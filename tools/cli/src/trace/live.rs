@@ -99,7 +99,9 @@ impl Live {
     /// Waits for the next IP packet.
     pub fn next(&mut self) -> Result<(Duration, &[u8])> {
         loop {
-            let (len, address) = self.receive()?;
+            let Some((len, address)) = self.receive(0)? else {
+                continue;
+            };
             // What a host sends to itself passes twice, on its way out and on its way in.
             let is_echo = address.sll_hatype == libc::ARPHRD_LOOPBACK
                 && address.sll_pkttype == libc::PACKET_OUTGOING;
@@ -110,7 +112,20 @@ impl Live {
         }
     }
 
-    fn receive(&mut self) -> Result<(usize, libc::sockaddr_ll)> {
+    /// The next packet that has come in already, of whatever protocol.
+    pub fn next_that_came(&mut self) -> Result<Option<(Duration, &[u8])>> {
+        loop {
+            let Some((len, address)) = self.receive(libc::MSG_DONTWAIT)? else {
+                return Ok(None);
+            };
+            if address.sll_pkttype != libc::PACKET_OUTGOING {
+                return Ok(Some((self.time(), &self.buffer[..len.min(BUFFER_BYTES)])));
+            }
+        }
+    }
+
+    /// Nothing if there is nothing yet, and waiting is not wanted.
+    fn receive(&mut self, flags: libc::c_int) -> Result<Option<(usize, libc::sockaddr_ll)>> {
         loop {
             // SAFETY: all zeros is a value of this plain structure.
             let mut address: libc::sockaddr_ll = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -121,15 +136,18 @@ impl Live {
                     self.socket.as_raw_fd(),
                     self.buffer.as_mut_ptr().cast(),
                     self.buffer.len(),
-                    0,
+                    flags,
                     (&raw mut address).cast(),
                     &raw mut address_len,
                 )
             };
             match usize::try_from(len) {
-                Ok(len) => return Ok((len, address)),
+                Ok(len) => return Ok(Some((len, address))),
                 Err(_) => {
                     let error = io::Error::last_os_error();
+                    if error.kind() == io::ErrorKind::WouldBlock {
+                        return Ok(None);
+                    }
                     let is_passing = matches!(
                         error.raw_os_error(),
                         Some(libc::EINTR | libc::ENOBUFS | libc::ENETDOWN)

@@ -1,7 +1,7 @@
 //! `bcl trace`: the packets of an interface or a capture file, one a line.
 
-mod frame;
-mod live;
+pub mod frame;
+pub mod live;
 mod packets;
 mod pcap;
 mod show;

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::report::What;
 use crate::failure::{Failure, Result};
 use crate::perf::arguments::Hosts;
 use crate::size;
 
 /// Lengths of messages, if none are said: those of the paper's figures.
 const SIZES: [usize; 8] = [0, 4, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10];
-/// Fewer could not tell a multicast from a message.
-const MEMBERS_MIN: u16 = 3;
+/// One that posts, and one that reads.
+const MEMBERS_MIN: u16 = 2;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
@@ -25,6 +26,9 @@ pub struct Arguments {
     /// Lengths of the messages, with commas; K, M, G are powers of 1024 [default: those of the paper's figures].
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size::parse)]
     pub size: Vec<usize>,
+    /// Only these, with commas [default: all].
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
+    pub what: Vec<What>,
     /// Messages, multicasts and barriers of each sort.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..))]
     pub iterations: u32,
@@ -59,6 +63,12 @@ impl Arguments {
             true => &SIZES,
             false => &self.size,
         }
+    }
+
+    /// Those of `all` that are wanted.
+    pub fn wanted(&self, all: &'static [What]) -> impl Iterator<Item = What> + '_ {
+        let is_wanted = |what: &What| self.what.is_empty() || self.what.contains(what);
+        all.iter().copied().filter(is_wanted)
     }
 
     fn longest(&self) -> usize {

@@ -19,20 +19,20 @@ use crate::spawn::Partner;
 use crate::{cores, interrupt};
 
 /// Of each host, and of the switch.
-const INTERFACE: &str = "bcl0";
+pub const INTERFACE: &str = "bcl0";
 
 /// This process's board, and the others.
 pub struct Crew {
     pub board: Billboard,
     others: Vec<Partner>,
     /// They live as long as this.
-    _hosts: Option<Hosts>,
+    pub hosts: Option<Hosts>,
 }
 
 /// Hosts that a switch joins; each has a folder of its own.
-struct Hosts {
-    hosts: Vec<Host>,
-    addresses: Vec<IpAddr>,
+pub struct Hosts {
+    pub hosts: Vec<Host>,
+    pub addresses: Vec<IpAddr>,
     folders: PathBuf,
     _switch: Host,
 }
@@ -92,7 +92,7 @@ pub fn gather(arguments: &Arguments) -> Result<Crew> {
     Ok(Crew {
         board,
         others,
-        _hosts: hosts,
+        hosts,
     })
 }
 

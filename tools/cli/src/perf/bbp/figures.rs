@@ -121,6 +121,7 @@ mod tests {
             size_bytes,
             members,
             until_all_us: Summary::of(vec![us]),
+            delivered_us: None,
             post_us: None,
         };
         let rows = [

@@ -1,11 +1,12 @@
 //! `bcl perf bbp`: what the members of a billboard get, beside what the paper says of its own.
 //!
-//! Read on with `arguments`; `crew`, the processes; `work`, what they do together; `report` and `figures`, what is made of it.
+//! Read on with `arguments`; `crew`, the processes; `work`, what they do together; `taps`, when kernels had it; `report` and `figures`, what is made of it.
 
 mod arguments;
 mod crew;
 mod figures;
 mod report;
+mod taps;
 mod work;
 
 pub use arguments::Arguments;
@@ -22,7 +23,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let crew = crew::gather(arguments)?;
     let mut report = Report::begin(arguments)?;
-    work::measure(arguments, &crew.board, &mut report).map_err(|failure| crew.explain(failure))?;
+    work::measure(arguments, &crew, &mut report).map_err(|failure| crew.explain(failure))?;
     drop(crew);
     report.finish(arguments)
 }

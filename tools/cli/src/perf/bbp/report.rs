@@ -1,5 +1,6 @@
 //! Results, as a table for people or as one JSON object a line.
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use super::arguments::Arguments;
@@ -9,7 +10,7 @@ use crate::perf::statistics::Summary;
 use crate::{output, size};
 
 /// What members do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
     /// A message to one.
@@ -45,6 +46,8 @@ pub struct Row {
     pub members: u16,
     /// From the post until the last has it, or a barrier.
     pub until_all_us: Option<Summary>,
+    /// From the post until the kernel of the last has it, between hosts.
+    pub delivered_us: Option<Summary>,
     /// What the post takes its member.
     pub post_us: Option<Summary>,
 }
@@ -64,6 +67,8 @@ struct Line {
     until_all_us_p50: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     until_all_us_p99: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delivered_us_p50: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     post_us_p50: Option<f64>,
 }
@@ -86,12 +91,16 @@ impl Report {
                 hosts => format!("on {hosts} hosts"),
             };
             output::line(format_args!(
-                "bcl perf bbp: {} members {place}; until the last has it, and what posting takes",
-                arguments.members
+                "bcl perf bbp: {} members {place}; until the last has it, what posting takes{}",
+                arguments.members,
+                match hosts {
+                    1 => "",
+                    _ => ", and until the last kernel has it",
+                }
             ))?;
             output::line(format_args!(
-                "{:>20} {:>8} {:>8} {:>12} {:>12} {:>12} {:>12}",
-                "what", "size", "members", "us (min)", "p50", "p99", "post p50"
+                "{:>20} {:>8} {:>8} {:>12} {:>12} {:>12} {:>12} {:>12}",
+                "what", "size", "members", "us (min)", "p50", "p99", "post p50", "kernels p50"
             ))?;
         }
         Ok(Self {
@@ -131,6 +140,7 @@ impl Report {
             until_all_us_min: row.until_all_us.map(|us| us.min),
             until_all_us_p50: row.until_all_us.map(|us| us.p50),
             until_all_us_p99: row.until_all_us.map(|us| us.p99),
+            delivered_us_p50: row.delivered_us.map(|us| us.p50),
             post_us_p50: row.post_us.map(|us| us.p50),
         }
     }
@@ -142,7 +152,7 @@ fn text(row: &Row) -> String {
     if let Some(us) = row.until_all_us {
         text += &format!(" {:>12.3} {:>12.3} {:>12.3}", us.min, us.p50, us.p99);
     }
-    if let Some(us) = row.post_us {
+    for us in [row.post_us, row.delivered_us].into_iter().flatten() {
         text += &format!(" {:>12.3}", us.p50);
     }
     text

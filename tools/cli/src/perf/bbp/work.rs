@@ -6,7 +6,9 @@ use bcl_bbp::Billboard;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::arguments::Arguments;
+use super::crew::Crew;
 use super::report::{Report, Row, What};
+use super::taps::{self, Taps};
 use crate::failure::{Failure, Result};
 use crate::perf::statistics::Summary;
 
@@ -18,33 +20,43 @@ const BARRIERS: u32 = 20;
 const WARMUP: u32 = 10;
 
 /// Ways to bring something from member 0 to others.
-const WAYS: [What; 3] = [What::Message, What::Multicast, What::Tree];
+const WAYS: &[What] = &[What::Message, What::Multicast, What::Tree];
 /// Ways for members to wait for each other.
-const BARRIER_WAYS: [What; 2] = [What::Barrier, What::BarrierByMessages];
+const BARRIER_WAYS: &[What] = &[What::Barrier, What::BarrierByMessages];
 
 /// Measures everything.
-pub fn measure(arguments: &Arguments, board: &Billboard, report: &mut Report) -> Result<()> {
-    let mut end = End::new(arguments, board);
+pub fn measure(arguments: &Arguments, crew: &Crew, report: &mut Report) -> Result<()> {
+    let mut end = End::new(arguments, &crew.board);
     for &size_bytes in arguments.sizes() {
-        for what in WAYS {
-            let samples = end.bring(what, size_bytes)?;
+        for what in arguments.wanted(WAYS) {
+            let samples = end.bring(what, size_bytes, None)?;
+            // By itself: who listens at interfaces is in the way.
+            let delivered_us = match crew.hosts.as_ref().filter(|_| is_heard_in_kernels(what)) {
+                Some(hosts) => {
+                    let mut taps = Taps::open(hosts)?;
+                    end.bring(what, size_bytes, Some(&mut taps))?.delivered_us
+                }
+                None => Vec::new(),
+            };
             report.add(&Row {
                 what,
                 size_bytes,
                 members: end.readers(what) + 1,
                 until_all_us: Summary::of(samples.until_all_us),
+                delivered_us: Summary::of(delivered_us),
                 post_us: Summary::of(samples.post_us),
             })?;
         }
     }
     for members in 2..=end.members {
-        for what in BARRIER_WAYS {
+        for what in arguments.wanted(BARRIER_WAYS) {
             let samples = end.time_barriers(what, members)?;
             report.add(&Row {
                 what,
                 size_bytes: 0,
                 members,
                 until_all_us: Summary::of(samples),
+                delivered_us: None,
                 post_us: None,
             })?;
         }
@@ -56,22 +68,32 @@ pub fn measure(arguments: &Arguments, board: &Billboard, report: &mut Report) ->
 pub fn assist(arguments: &Arguments, board: &Billboard) -> Result<()> {
     let mut end = End::new(arguments, board);
     for &size_bytes in arguments.sizes() {
-        for what in WAYS {
+        for what in arguments.wanted(WAYS) {
             end.take_part(what, size_bytes)?;
+            if arguments.hosts.is_some() && is_heard_in_kernels(what) {
+                end.take_part(what, size_bytes)?;
+            }
         }
     }
     for members in 2..=end.members {
-        for what in BARRIER_WAYS {
+        for what in arguments.wanted(BARRIER_WAYS) {
             end.warm_up_and_run(|end| end.barriers(what, members))?;
         }
     }
     end.done(board.wait_until_read(PATIENCE)).map(drop)
 }
 
+/// What goes from hand to hand takes processes.
+fn is_heard_in_kernels(what: What) -> bool {
+    what != What::Tree
+}
+
 #[derive(Default)]
 struct Samples {
-    /// From the post until the last has it.
+    /// From the post until the last has it,
     until_all_us: Vec<f64>,
+    /// or its kernel has it, if that is listened to.
+    delivered_us: Vec<f64>,
     /// What posting takes.
     post_us: Vec<f64>,
 }
@@ -106,10 +128,16 @@ impl<'a> End<'a> {
         }
     }
 
-    fn bring(&mut self, what: What, size_bytes: usize) -> Result<Samples> {
+    fn bring(
+        &mut self,
+        what: What,
+        size_bytes: usize,
+        mut taps: Option<&mut Taps>,
+    ) -> Result<Samples> {
         let mut samples = Samples::default();
         self.data = vec![what as u8; size_bytes];
         for turn in 0..self.iterations + self.iterations / WARMUP {
+            let begin_for_taps = taps::now();
             let begin = now_us();
             self.post(what)?;
             let posted = now_us();
@@ -121,6 +149,11 @@ impl<'a> End<'a> {
             if turn >= self.iterations / WARMUP {
                 samples.until_all_us.push(last - begin);
                 samples.post_us.push(posted - begin);
+            }
+            if let Some(taps) = &mut taps {
+                let took = taps.last_after(self.readers(what).into(), begin_for_taps)?;
+                let us = took.map(|took| took.as_secs_f64() * 1e6);
+                samples.delivered_us.extend(us);
             }
         }
         Ok(samples)
