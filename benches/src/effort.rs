@@ -35,6 +35,8 @@ impl Effort {
             Kind::Rate => 3_000_000,
             Kind::Barrier | Kind::BarrierOf(_) => 20_000,
             Kind::SystemCalls => 100_000,
+            Kind::Board(board) if board.is_on_hosts => 2_000,
+            Kind::Board(_) => 20_000,
             Kind::Memory { .. } => 10,
             Kind::Idle
             | Kind::Pairs
@@ -52,7 +54,7 @@ impl Effort {
         let expected_us = match series {
             Series::Latency => 6 + size_bytes / 500,
             Series::Stream { .. } => 1 + size_bytes / 1_000,
-            Series::Bcast | Series::Allreduce | Series::Alltoall => 50 + size_bytes / 100,
+            Series::Bcast(_) | Series::Allreduce | Series::Alltoall => 50 + size_bytes / 100,
         };
         (250_000 / expected_us / self.quicker()).max(5)
     }

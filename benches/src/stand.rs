@@ -70,7 +70,7 @@ impl Stand {
         }
         let site = Site::prepare(work.wire, subject.mode(), self.cores).map_err(reason)?;
         if subject.is_bcl() {
-            return ours::measure(work, &site, effort).map_err(reason);
+            return ours::measure(subject, work, &site, effort).map_err(reason);
         }
         self.measure_one(subject, work.kind, &site, effort)
             .map(|figure| vec![figure])

@@ -11,6 +11,12 @@ pub enum Subject {
     BclNative,
     /// The same behind the driver.
     BclGeneric,
+    /// A billboard of this project: a message to one,
+    BoardMessage,
+    /// messages along a tree, instead of a multicast,
+    BoardTree,
+    /// and a multicast without IP multicast.
+    BoardOneByOne,
     /// MPICH 4.3 on our libfabric provider.
     MpichOnBcl,
     /// The same, with our collectives.
@@ -66,6 +72,9 @@ impl Subject {
             Subject::Bcl => "BCL",
             Subject::BclNative => "BCL, xdp native",
             Subject::BclGeneric => "BCL, xdp generic",
+            Subject::BoardMessage => "BCL, a message to one",
+            Subject::BoardTree => "BCL, a tree of messages",
+            Subject::BoardOneByOne => "BCL, no IP multicast",
             Subject::MpichOnBcl => "MPICH 4.3.2 on bcl",
             Subject::MpichWithColl => "MPICH 4.3.2 on bcl, bcl_coll",
             Subject::MpichOnTcp => "MPICH 4.3.2 on tcp",
@@ -119,7 +128,12 @@ impl Subject {
     pub fn is_bcl(self) -> bool {
         matches!(
             self,
-            Subject::Bcl | Subject::BclNative | Subject::BclGeneric
+            Subject::Bcl
+                | Subject::BclNative
+                | Subject::BclGeneric
+                | Subject::BoardMessage
+                | Subject::BoardTree
+                | Subject::BoardOneByOne
         )
     }
 

@@ -1,6 +1,7 @@
 //! BCL's side: each measurement is a few processes of this very program, one port each.
 
 mod barrier;
+mod board;
 mod ensemble;
 mod exchange;
 mod footprint;
@@ -26,6 +27,7 @@ use crate::cores::Place;
 use crate::effort::Effort;
 use crate::error::{Result, system};
 use crate::site::Site;
+use crate::subject::Subject;
 use crate::work::{Kind, Work};
 use node_folder::NodeFolder;
 
@@ -36,7 +38,16 @@ const JOB_KEY: &str = "6263206c62656e63686d61726b7320617265206a6f6273206c696b652
 ///
 /// # Errors
 /// When a process cannot start, fails or hangs.
-pub fn measure(work: &'static Work, site: &Site, effort: Effort) -> Result<Vec<f64>> {
+pub fn measure(
+    subject: Subject,
+    work: &'static Work,
+    site: &Site,
+    effort: Effort,
+) -> Result<Vec<f64>> {
+    if let Kind::Board(board) = work.kind {
+        let iterations = effort.iterations(work.kind);
+        return Ok(vec![board::measure_us(subject, board, iterations)?]);
+    }
     let sizes = work.kind.sizes().into_iter();
     sizes
         .map(|size_bytes| measure_at(work, size_bytes, site, effort))

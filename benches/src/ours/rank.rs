@@ -92,6 +92,7 @@ fn play(player: &mut Player, arguments: &Arguments) -> Result<f64> {
             in_flight,
         } => streams::measure_mb_per_s(player, size_bytes, in_flight, arguments.duration()),
         Kind::Barrier => barrier::measure_us(player, iterations),
+        Kind::Board(_) => unreachable!("`bcl perf bbp` has processes of its own"),
         Kind::BarrierOf(_) | Kind::BySize(_) | Kind::Program(_) | Kind::Hpcc { .. } => {
             unreachable!("the table of works asks BCL for nothing that takes an MPI library")
         }

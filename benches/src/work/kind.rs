@@ -25,6 +25,8 @@ pub enum Kind {
     Streams { size_bytes: usize, in_flight: usize },
     /// A barrier of four processes on two cores; us.
     Barrier,
+    /// A post of 8 bytes on a billboard; us.
+    Board(Board),
     /// A barrier of so many processes of MPI; us.
     BarrierOf(Ranks),
     /// A figure for each of [`SIZES`].
@@ -46,6 +48,27 @@ pub enum Operation {
     FetchAdd,
 }
 
+/// A billboard, and what is measured there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Board {
+    /// One that posts, and others that read.
+    pub members: u16,
+    /// Each has a host of its own.
+    pub is_on_hosts: bool,
+    pub figure: BoardFigure,
+}
+
+/// What a post takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BoardFigure {
+    /// Until the last has read it,
+    UntilAll,
+    /// or the kernel of the last host has it.
+    Delivered,
+    /// What it takes its process.
+    Post,
+}
+
 /// How many processes of MPI there are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ranks {
@@ -53,6 +76,8 @@ pub enum Ranks {
     Two,
     /// Each gives way while it waits.
     Four,
+    /// The same.
+    Eight,
 }
 
 /// What is done at one size after the other.
@@ -62,8 +87,8 @@ pub enum Series {
     Latency,
     /// [`Kind::Stream`].
     Stream { in_flight: usize },
-    /// So many bytes of one process to all, of each in turn; us.
-    Bcast,
+    /// So many bytes of one of so many processes to all, of each in turn; us.
+    Bcast(Ranks),
     /// So many bytes of doubles added up among all processes; us.
     Allreduce,
     /// So many bytes from each process to each; us.

@@ -1,6 +1,7 @@
 //! What is measured, of whom, and the mark each figure has to meet: a table for what happens within a [`node`], one for what
-//! happens over a [`network`], and one for [`mpi`] on both.
+//! happens over a [`network`], one for a billboard ([`board`]), and one for [`mpi`] on both.
 
+mod board;
 mod compare;
 mod kind;
 mod mpi;
@@ -8,7 +9,7 @@ mod network;
 mod node;
 
 pub use compare::Compare;
-pub use kind::{Kind, Operation, Ranks, Series};
+pub use kind::{Board, BoardFigure, Kind, Operation, Ranks, Series};
 
 use crate::subject::Subject;
 
@@ -114,7 +115,8 @@ const fn mark(text: &'static str, compare: Compare, factor: f64, reference: Refe
 
 /// The rows of `make bench`, in the order of the issues.
 pub fn of_bcl() -> impl Iterator<Item = &'static Work> {
-    node::WORKS.iter().chain(network::WORKS)
+    let tables = [node::WORKS, network::WORKS, board::WORKS];
+    tables.into_iter().flatten()
 }
 
 /// Those of `make bench-mpi`.

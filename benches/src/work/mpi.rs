@@ -48,6 +48,18 @@ const FASTER_THAN_ITS_OWN: &[Mark] = &[
     mark("below its own on bcl", Below, 1.0, Best(&[MpichOnBcl])),
     mark("below its own on tcp", Below, 1.0, Best(&[MpichOnTcp])),
 ];
+const BROADCAST_MARKS: &[Mark] = &[
+    mark(
+        "8 B: a third of tcp",
+        AtMost,
+        1.0 / 3.0,
+        Best(&[MpichOnTcp]),
+    )
+    .at(SHORT),
+    mark("64 KiB: the same", AtMost, 1.0 / 3.0, Best(&[MpichOnTcp])).at(64 << 10),
+    mark("8 B: below its own on bcl", Below, 1.0, Best(&[MpichOnBcl])).at(SHORT),
+    mark("64 KiB: the same", Below, 1.0, Best(&[MpichOnBcl])).at(64 << 10),
+];
 const SHARED_MEMORY: Reference = Best(&[MpichOwn, OpenMpiOwn]);
 
 const NEAR_SHARED_MEMORY: &[Mark] = &[
@@ -167,26 +179,16 @@ pub const WORKS: &[Work] = &[
         Ranks::Four,
         Some(WIRE),
     ),
-    Work {
-        name: "mpi-hosts-bcast",
-        title: "MPICH, 2 hosts x 2: broadcast, roots in turn",
-        unit: "us",
-        kind: Kind::BySize(Series::Bcast),
-        wire: Some(WIRE),
-        subjects: &[MpichWithColl, MpichOnBcl, MpichOnTcp],
-        marks: &[
-            mark(
-                "8 B: a third of tcp",
-                AtMost,
-                1.0 / 3.0,
-                Best(&[MpichOnTcp]),
-            )
-            .at(SHORT),
-            mark("64 KiB: the same", AtMost, 1.0 / 3.0, Best(&[MpichOnTcp])).at(64 << 10),
-            mark("8 B: below its own on bcl", Below, 1.0, Best(&[MpichOnBcl])).at(SHORT),
-            mark("64 KiB: the same", Below, 1.0, Best(&[MpichOnBcl])).at(64 << 10),
-        ],
-    },
+    broadcast(
+        "mpi-hosts-bcast",
+        "MPICH, 2 hosts x 2: broadcast, roots in turn",
+        Ranks::Four,
+    ),
+    broadcast(
+        "mpi-hosts-bcast-8",
+        "MPICH, 2 hosts x 4: broadcast, roots in turn",
+        Ranks::Eight,
+    ),
     collective(
         "mpi-hosts-allreduce",
         "MPICH, 2 hosts x 2: allreduce",
@@ -269,6 +271,18 @@ const fn collective(
         wire: Some(WIRE),
         subjects,
         marks: FASTER_THAN_TCP,
+    }
+}
+
+const fn broadcast(name: &'static str, title: &'static str, ranks: Ranks) -> Work {
+    Work {
+        name,
+        title,
+        unit: "us",
+        kind: Kind::BySize(Series::Bcast(ranks)),
+        wire: Some(WIRE),
+        subjects: &[MpichWithColl, MpichOnBcl, MpichOnTcp],
+        marks: BROADCAST_MARKS,
     }
 }
 

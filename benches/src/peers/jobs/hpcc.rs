@@ -51,7 +51,7 @@ impl Run {
     fn of(job: &Job) -> Result<Self> {
         command::require("hpcc", "hpcc")?;
         let script = of_harness("hpcc").display().to_string();
-        let output = job.four(&[script, PROGRAM.into()])?;
+        let output = job.several(4, &[script, PROGRAM.into()])?;
         Ok(Self {
             figures: read(&output)?,
             taken: HashSet::new(),

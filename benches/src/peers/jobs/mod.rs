@@ -86,7 +86,7 @@ impl Jobs {
                         let in_flight = in_flight.to_string();
                         self.bench(&job, Ranks::Two, &["stream", &in_flight], &steps)
                     }
-                    Series::Bcast => self.bench(&job, Ranks::Four, &["bcast"], &steps),
+                    Series::Bcast(ranks) => self.bench(&job, ranks, &["bcast"], &steps),
                     Series::Allreduce => self.bench(&job, Ranks::Four, &["allreduce"], &steps),
                     Series::Alltoall => self.bench(&job, Ranks::Four, &["alltoall"], &steps),
                 }
@@ -102,7 +102,8 @@ impl Jobs {
         command.extend_from_slice(steps);
         let output = match ranks {
             Ranks::Two => job.pair(&command)?,
-            Ranks::Four => job.four(&command)?,
+            Ranks::Four => job.several(4, &command)?,
+            Ranks::Eight => job.several(8, &command)?,
         };
         with::figures(&command, &output, steps.len())
     }

@@ -38,12 +38,12 @@ impl Job<'_> {
         self.run(2, &["--pinned", "--spin"], program)
     }
 
-    /// Four processes, each on the core of its host.
+    /// Several processes, each on the core of its host.
     ///
     /// # Errors
     /// Those of [`Job::pair`].
-    pub fn four(&self, program: &[String]) -> Result<String> {
-        self.run(4, &["--pinned"], program)
+    pub fn several(&self, ranks: usize, program: &[String]) -> Result<String> {
+        self.run(ranks, &["--pinned"], program)
     }
 
     /// More processes than cores, each where the scheduler likes.
