@@ -27,7 +27,7 @@ impl Mirror {
             .map(move |place| self.hosts[(place + root) % self.hosts.len()])
     }
 
-    /// Those, then whom they reach, and so on.
+    /// Who gets packets of a host's logs by way of this one: its children, then theirs, and so on.
     pub(crate) fn below(&self, root: HostId) -> impl Iterator<Item = HostId> + '_ {
         let (root, place) = self.places_in_tree(root);
         let fan_out = self.config.fan_out;
