@@ -1,7 +1,7 @@
 //! What a broadcast and a barrier of many hosts take, and what they send: over a region, and by messages.
 //!
-//! All have the same network, and a host that does anything is as busy. Read [`crew`] (many hosts of one sort at work), then [`regions`] and
-//! [`trees`] (what hosts of each sort do).
+//! All have the same network, and a host that does anything is as busy. Read `crew` (many hosts of one sort at work), then `regions` and
+//! `trees` (what hosts of each sort do).
 
 mod crew;
 mod regions;
