@@ -44,17 +44,14 @@ pub fn measure(
     site: &Site,
     effort: Effort,
 ) -> Result<Vec<f64>> {
-    if let Kind::Board(board) = work.kind {
-        let iterations = effort.iterations(work.kind);
-        return Ok(vec![board::measure_us(subject, board, iterations)?]);
-    }
     let sizes = work.kind.sizes().into_iter();
     sizes
-        .map(|size_bytes| measure_at(work, size_bytes, site, effort))
+        .map(|size_bytes| measure_at(subject, work, size_bytes, site, effort))
         .collect()
 }
 
 fn measure_at(
+    subject: Subject,
     work: &'static Work,
     size_bytes: Option<usize>,
     site: &Site,
@@ -64,6 +61,9 @@ fn measure_at(
         (Kind::BySize(series), Some(size_bytes)) => effort.iterations_at(series, size_bytes),
         _ => effort.iterations(work.kind),
     };
+    if let Kind::Board(board) = work.kind {
+        return board::measure_us(subject, board, iterations);
+    }
     let folder = NodeFolder::make()?;
     let ranks = match work.kind {
         Kind::Pairs | Kind::Streams { .. } => 8,

@@ -275,14 +275,10 @@ const fn collective(
 }
 
 const fn broadcast(name: &'static str, title: &'static str, ranks: Ranks) -> Work {
+    let subjects = &[MpichWithColl, MpichOnBcl, MpichOnTcp];
     Work {
-        name,
-        title,
-        unit: "us",
-        kind: Kind::BySize(Series::Bcast(ranks)),
-        wire: Some(WIRE),
-        subjects: &[MpichWithColl, MpichOnBcl, MpichOnTcp],
         marks: BROADCAST_MARKS,
+        ..collective(name, title, Series::Bcast(ranks), subjects)
     }
 }
 

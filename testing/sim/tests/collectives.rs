@@ -1,6 +1,6 @@
 //! What broadcasts and barriers of many hosts take and send, as a text that a reviewer sees change: virtual time makes it exact.
 
-use std::path::Path;
+mod snapshot;
 
 use bcl_sim::collective::{Way, What, cost, table};
 
@@ -9,18 +9,9 @@ const MOST_HOSTS: usize = 64;
 
 #[test]
 fn the_table_is_as_it_was() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collectives.txt");
     let table = "After a change that is meant: UPDATE_SNAPSHOT=1 cargo test -p bcl-sim --test collectives\n\n".to_owned()
         + &table(MOST_HOSTS).unwrap();
-    if std::env::var_os("UPDATE_SNAPSHOT").is_some() {
-        std::fs::write(&path, &table).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == table,
-        "{} says\n{kept}\nbut it is\n{table}",
-        path.display()
-    );
+    snapshot::compare("collectives.txt", &table);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! How much gets through, as a text that a reviewer sees change: virtual time makes it exact.
 
+mod snapshot;
+
 use std::fmt::Write;
-use std::path::Path;
 
 use bcl_sim::net::{Faults, LinkSpec, Rate};
 use bcl_sim::{Goodput, Mix, SimPort, Streams};
@@ -93,7 +94,7 @@ fn the_table_is_as_it_was() {
         let fairness = goodput.fairness();
         writeln!(table, "{senders:<16} {mbps:>9.0} {fairness:>11.3}").expect("a string takes it");
     }
-    compare(&table);
+    snapshot::compare("throughput.txt", &table);
 }
 
 #[test]
@@ -104,17 +105,4 @@ fn a_hundred_senders_share_a_receiver() {
     assert!(share >= 0.8, "{share:.3} of what one sender gets through");
     let fairness = hundred.fairness();
     assert!(fairness > 0.9, "Jain's index is {fairness:.3}");
-}
-
-fn compare(table: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/throughput.txt");
-    if std::env::var_os("UPDATE_SNAPSHOT").is_some() {
-        std::fs::write(&path, table).expect("the snapshot can be written");
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == table,
-        "{} says\n{kept}\nbut it is\n{table}",
-        path.display()
-    );
 }

@@ -40,4 +40,5 @@ pub use frames::{FRAME_HEADER_BYTES, Senseless, apply, frame_bytes, frame_header
 pub use memory::Memory;
 pub use mirror::{Counts, Mirror, Outgoing};
 pub use names::{Config, Ended, Event, Geometry, HostId};
+pub use packet::Traffic;
 pub use saved::{Before, Saved};

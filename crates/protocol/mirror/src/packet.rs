@@ -153,9 +153,8 @@ pub(crate) fn open<'p>(datagram: &'p [u8], keys: &JobKeys) -> Result<(Header, &'
     let (bytes, payload) = datagram
         .split_first_chunk::<HEADER_LEN>()
         .ok_or(Unfit::Foreign)?;
-    let is_ours = get_u16(bytes, 0) == MAGIC && bytes[2] == VERSION;
     let fits = usize::from(get_u16(bytes, 6)) == payload.len() && payload.len() <= PAYLOAD_MAX;
-    let kind = Kind::of(bytes[3]).filter(|_| is_ours && fits);
+    let kind = kind_of(bytes).filter(|_| fits);
     let kind = kind.ok_or(Unfit::Foreign)?;
     if !verify(datagram, keys, keys.setup()) {
         return Err(Unfit::Forged);
@@ -177,6 +176,34 @@ pub(crate) fn open<'p>(datagram: &'p [u8], keys: &JobKeys) -> Result<(Header, &'
         extra: get_u64(bytes, 40),
     };
     Ok((header, payload))
+}
+
+/// What a packet says that is of a region, if its header is to be believed.
+fn kind_of(header: &[u8; HEADER_LEN]) -> Option<Kind> {
+    let is_ours = get_u16(header, 0) == MAGIC && header[2] == VERSION;
+    Kind::of(header[3]).filter(|_| is_ours)
+}
+
+/// What a packet is about, for who sees it pass: its check is not looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Traffic {
+    /// It has writes.
+    Writes,
+    /// It says how far writes have come, or which are missing.
+    Answers,
+    /// Anything else that hosts of a region say.
+    Other,
+}
+
+impl Traffic {
+    /// `None` for what is no packet of a region.
+    pub fn of(datagram: &[u8]) -> Option<Self> {
+        Some(match kind_of(datagram.first_chunk()?)? {
+            Kind::Data => Self::Writes,
+            Kind::Status | Kind::Nak => Self::Answers,
+            _ => Self::Other,
+        })
+    }
 }
 
 /// A packet that is being made: room for the header, then the payload.

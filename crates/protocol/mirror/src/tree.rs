@@ -24,7 +24,7 @@ impl Mirror {
         let first = place * fan_out + 1;
         (first..first + fan_out)
             .take_while(|place| *place < self.hosts.len())
-            .map(move |place| self.hosts[(place + root) % self.hosts.len()])
+            .map(move |place| self.host_at(root, place))
     }
 
     /// Who gets packets of a host's logs by way of this one: its children, then theirs, and so on.
@@ -38,7 +38,7 @@ impl Mirror {
         std::iter::successors(further(&(place, place)), further)
             .take_while(move |(first, _)| *first < number)
             .flat_map(move |(first, last)| first..number.min(last + 1))
-            .map(move |place| self.hosts[(place + root) % number])
+            .map(move |place| self.host_at(root, place))
     }
 
     pub(crate) fn addresses_of_children(
@@ -59,7 +59,12 @@ impl Mirror {
     pub(crate) fn parent(&self, root: HostId) -> HostId {
         let (root, place) = self.places_in_tree(root);
         let parent = place.saturating_sub(1) / self.config.fan_out;
-        self.hosts[(parent + root) % self.hosts.len()]
+        self.host_at(root, parent)
+    }
+
+    /// Who is so far after the root.
+    fn host_at(&self, root: usize, place: usize) -> HostId {
+        self.hosts[(place + root) % self.hosts.len()]
     }
 
     /// Where the root stands in the order of all hosts, and how far after it this one. As a root that is not known stands the next.

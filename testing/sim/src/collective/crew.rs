@@ -38,8 +38,8 @@ pub trait Node {
     fn is_of_it(bytes: &[u8]) -> bool;
     /// Whether it can begin.
     fn is_ready(&mut self, now_ns: u64) -> bool;
-    /// It does what all do, for the how many-eth time.
-    fn begin(&mut self, now_ns: u64, turn: u64);
+    /// It does what all do.
+    fn begin(&mut self, now_ns: u64);
     /// Whether it is done with that.
     fn is_done(&self) -> bool;
 }
@@ -106,11 +106,11 @@ impl<N: Node> Crew<N> {
     /// What it costs to do it, once all have done it before: medians, for hosts tell each other from time to time that they are there.
     pub fn cost(mut self) -> Result<Cost, String> {
         self.get_ready()?;
-        self.do_once(0, FIRST_NS)?;
-        let costs: Result<Vec<Cost>, String> = (1..=TIMES)
-            .map(|turn| {
+        self.do_once(FIRST_NS)?;
+        let costs: Result<Vec<Cost>, String> = (0..TIMES)
+            .map(|_| {
                 let (packets, arrivals) = (self.packets, self.arrivals);
-                let ns = self.do_once(turn, QUIET_NS)?;
+                let ns = self.do_once(QUIET_NS)?;
                 Ok(Cost {
                     ns,
                     packets: self.packets - packets,
@@ -152,12 +152,12 @@ impl<N: Node> Crew<N> {
     }
 
     /// How long it takes them; returns after `span_ns`, for some of it goes on behind their backs.
-    fn do_once(&mut self, turn: u64, span_ns: u64) -> Result<u64, String> {
+    fn do_once(&mut self, span_ns: u64) -> Result<u64, String> {
         let begun_ns = self.now_ns;
         self.at_work = self.seats.len();
         for seat in &mut self.seats {
             seat.is_at_work = true;
-            seat.node.begin(begun_ns, turn);
+            seat.node.begin(begun_ns);
         }
         (0..self.seats.len()).for_each(|seat| self.pump(seat));
         let mut took_ns = None;

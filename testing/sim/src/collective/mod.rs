@@ -32,6 +32,9 @@ pub enum Way {
     Messages,
 }
 
+/// In the order of the table.
+const WAYS: [Way; 3] = [Way::Multicast, Way::PassedOn, Way::Messages];
+
 /// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
@@ -66,7 +69,7 @@ pub fn table(most_hosts: usize) -> Result<String, String> {
          {:<18}{:>6}{:>27}{:>27}{:>27}\n{:<24}",
         "", "hosts", "region, IP multicast", "region, passed on", "messages", ""
     );
-    for _ in 0..3 {
+    for _ in WAYS {
         table += &format!("{:>9}{:>8}{:>10}", "us", "sent", "came");
     }
     table.push('\n');
@@ -74,7 +77,7 @@ pub fn table(most_hosts: usize) -> Result<String, String> {
         let mut hosts = 4;
         while hosts <= most_hosts {
             table += &format!("{:<18}{hosts:>6}", what.to_string());
-            for way in [Way::Multicast, Way::PassedOn, Way::Messages] {
+            for way in WAYS {
                 table += &match is_possible(what, way, hosts) {
                     true => cost(what, way, hosts)?.to_string(),
                     false => format!("{:>27}", "-"),

@@ -2,22 +2,16 @@
 
 use std::net::SocketAddr;
 
-use bcl_mirror::{Claimed, Config, Geometry, HostId, Mirror, Outgoing};
-use bcl_types::{Span, Time};
+use bcl_mirror::{Claimed, Config, Geometry, Mirror, Outgoing, Traffic};
+use bcl_types::Time;
 
 use super::What;
 use super::crew::Node;
-use crate::region::{Applied, HostMemory, address, group_address};
+use crate::region::{Applied, HostMemory, address, config, group_address};
 
-const FAN_OUT: usize = 16;
-const PAYLOAD_BYTES: usize = 1408;
 const LOG_BYTES: u64 = 4096;
 /// The first of all hosts, and the member there.
 const FIRST: usize = 0;
-/// Data, status and what is missing: [REFLECT-9].
-const KINDS: std::ops::RangeInclusive<u8> = 9..=11;
-const KIND_AT: usize = 3;
-
 /// Who hears what is sent to all is known to after so long.
 const PROBED_NS: u64 = 1_200_000_000;
 
@@ -32,8 +26,7 @@ pub struct Reflecting {
     /// A process here is the member of its number.
     is_in: bool,
     is_complete_since_ns: Option<u64>,
-    turn: u64,
-    /// So many have written in this turn.
+    /// So many have written since it began.
     heard: usize,
     is_done: bool,
 }
@@ -56,17 +49,9 @@ impl Reflecting {
             region_bytes: u64::from(members) * write_bytes,
             log_bytes: LOG_BYTES.max(16 * write_bytes),
         };
-        let others = (0..hosts).filter(|other| *other != number);
         let config = Config {
-            host: HostId(1 + number as u64),
-            geometry,
-            secret: [7; 32],
-            places: others.map(|other| vec![address(other)]).collect(),
             group: has_group.then(group_address),
-            payload_bytes: PAYLOAD_BYTES,
-            fan_out: FAN_OUT,
-            patience: Span::from_ms(1000),
-            seed: number as u64,
+            ..config(hosts, number, geometry)
         };
         Self {
             mirror: Mirror::new(config, Time(0)),
@@ -77,7 +62,6 @@ impl Reflecting {
             number,
             is_in: false,
             is_complete_since_ns: None,
-            turn: 0,
             heard: 0,
             is_done: false,
         }
@@ -88,7 +72,7 @@ impl Reflecting {
     }
 
     fn write(&mut self) {
-        let bytes = vec![1 + self.turn as u8; write_bytes(self.what)];
+        let bytes = vec![1; write_bytes(self.what)];
         let offset = bytes.len() * self.number;
         self.memory
             .write_as(self.number as u16, offset as u64, &bytes, false);
@@ -155,7 +139,8 @@ impl Node for Reflecting {
     }
 
     fn is_of_it(bytes: &[u8]) -> bool {
-        KINDS.contains(&bytes[KIND_AT])
+        let traffic = Traffic::of(bytes);
+        matches!(traffic, Some(Traffic::Writes | Traffic::Answers))
     }
 
     fn is_ready(&mut self, now_ns: u64) -> bool {
@@ -173,8 +158,8 @@ impl Node for Reflecting {
         since.is_some_and(|since_ns| now_ns >= since_ns + PROBED_NS)
     }
 
-    fn begin(&mut self, _now_ns: u64, turn: u64) {
-        (self.turn, self.heard, self.is_done) = (turn, 0, false);
+    fn begin(&mut self, _now_ns: u64) {
+        (self.heard, self.is_done) = (0, false);
         match self.what {
             What::Broadcast(_) if self.number == FIRST => {
                 self.write();

@@ -138,11 +138,11 @@ impl Node for Messaging {
         true
     }
 
-    fn begin(&mut self, now_ns: u64, turn: u64) {
+    fn begin(&mut self, now_ns: u64) {
         (self.round, self.is_done) = (0, false);
         match self.what {
             What::Broadcast(len_bytes) if self.seat == FIRST => {
-                self.pass_on(now_ns, &vec![turn as u8; len_bytes]);
+                self.pass_on(now_ns, &vec![1; len_bytes]);
             }
             What::Broadcast(_) => {}
             What::Barrier => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use bcl_mirror::{Before, Config, HostId, Mirror};
+use bcl_mirror::{Before, Config, Geometry, HostId, Mirror};
 use bcl_types::{Random, Span, Time};
 
 use super::ledger::Write;
@@ -45,20 +45,31 @@ pub fn group_address() -> SocketAddr {
     SocketAddr::from(([239, 192, 0, 1], 4000))
 }
 
+/// One of so many hosts of a region, as they are without multicast.
+pub fn config(hosts: usize, number: usize, geometry: Geometry) -> Config {
+    let others = (0..hosts).filter(|other| *other != number);
+    Config {
+        host: HostId(1 + number as u64),
+        geometry,
+        secret: [7; 32],
+        places: others.map(|other| vec![address(other)]).collect(),
+        group: None,
+        payload_bytes: 1408,
+        fan_out: 16,
+        patience: Span::from_ms(1000),
+        seed: number as u64,
+    }
+}
+
 impl Host {
     pub fn new(plan: &Plan, number: usize, random: &mut Random, now_ns: u64) -> Self {
-        let others = (0..plan.hosts).filter(|other| *other != number);
         let id = HostId(random.next_u64() | 1);
         let config = Config {
             host: id,
-            geometry: plan.geometry,
-            secret: [7; 32],
-            places: others.map(|other| vec![address(other)]).collect(),
             group: (plan.group != Group::None).then(group_address),
-            payload_bytes: 1408,
             fan_out: plan.fan_out,
-            patience: Span::from_ms(1000),
             seed: random.next_u64(),
+            ..config(plan.hosts, number, plan.geometry)
         };
         Self {
             id,

@@ -8,7 +8,7 @@ mod memory;
 mod plan;
 mod world;
 
-pub(crate) use host::{address, group_address};
+pub(crate) use host::{address, config, group_address};
 pub(crate) use ledger::Applied;
 pub(crate) use memory::HostMemory;
 pub use plan::{Kind, Plan};

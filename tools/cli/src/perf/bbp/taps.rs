@@ -4,17 +4,13 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use bcl_mirror::Traffic;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::crew::{Hosts, INTERFACE};
 use crate::failure::Result;
 use crate::trace::frame::Datagram;
 use crate::trace::live::Live;
-
-/// A packet with writes begins so ([REFLECT-8.1]).
-const MAGIC: &[u8] = b"BR";
-const KIND_AT: usize = 3;
-const DATA: u8 = 9;
 
 /// An ear at the interface of each member but the one that posts.
 pub struct Taps {
@@ -46,7 +42,7 @@ impl Taps {
             let mut first = None;
             while let Some((time, packet)) = tap.next_that_came()? {
                 let after = time.checked_sub(begin);
-                first = first.or(after.filter(|_| is_data(packet, self.from)));
+                first = first.or(after.filter(|_| has_writes(packet, self.from)));
             }
             if index < readers {
                 last = last.zip(first).map(|(last, first)| last.max(first));
@@ -56,12 +52,10 @@ impl Taps {
     }
 }
 
-fn is_data(packet: &[u8], from: IpAddr) -> bool {
+fn has_writes(packet: &[u8], from: IpAddr) -> bool {
     Datagram::of_ip(packet).is_some_and(|datagram| {
-        let payload = datagram.payload;
-        datagram.source.ip() == from
-            && payload.starts_with(MAGIC)
-            && payload.get(KIND_AT) == Some(&DATA)
+        let traffic = Traffic::of(datagram.payload);
+        datagram.source.ip() == from && traffic == Some(Traffic::Writes)
     })
 }
 
